@@ -1,0 +1,486 @@
+/*
+ * The settings table and its reader. To add a setting: a member in struct conf and a row here;
+ * README's table is printed from it by `spoolbox config --readme`.
+ */
+#include "base/conf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "base/text.h"
+
+#define KIB          1024LL
+#define MIB          (1024 * KIB)
+#define GIB          (1024 * MIB)
+#define TIB          (1024 * GIB)
+#define DAY          86400LL
+#define TEXT_MAX     4096        /* longest value of a setting */
+#define ENV_FILE_MAX (256 * KIB) /* largest env file */
+
+enum type { TEXT, SECRET, PATH, URL, COUNT, SIZE, SECONDS, CORES, NETWORK, LEVEL };
+
+static const char *const type_names[] = {
+	[TEXT] = "text",     [SECRET] = "secret",   [PATH] = "absolute path", [URL] = "http(s) URL",
+	[COUNT] = "count",   [SIZE] = "bytes",      [SECONDS] = "seconds",    [CORES] = "cores",
+	[NETWORK] = "level", [LEVEL] = "log level",
+};
+
+struct setting {
+	const char *name;
+	enum type type;
+	size_t offset;
+	const char *fallback; /* text that is parsed like a given value; NULL: none */
+	const char *shown;    /* default as shown when fallback does not say it */
+	int64_t min, max;
+	const char *help;
+	const char *note; /* always true of this setting; see conf_view */
+};
+
+#define FIELD(member) offsetof(struct conf, member)
+#define NO_REAPER     "No effect in this version: nothing is ended for being idle or old."
+#define NO_TASKS      "No effect in this version: there are no background tasks."
+
+static const struct setting settings[] = {
+	{"SMCP_TOKEN", SECRET, FIELD(token), NULL, "keys/token in the spool", 16, TEXT_MAX,
+	 "Bearer token that clients send."},
+	{"SMCP_SIGNING_KEY", SECRET, FIELD(signing_key), NULL, "keys/link in the spool", 16,
+	 TEXT_MAX, "Secret that signs file links."},
+	{"SMCP_PUBLIC_BASE_URL", URL, FIELD(public_url), NULL, "http://127.0.0.1:SMCP_PORT", 0, 0,
+	 "Address under which clients reach this server; file links start with it."},
+	{"SMCP_ALLOWED_ORIGINS", TEXT, FIELD(allowed_origins), NULL, "", 0, TEXT_MAX,
+	 "Web origins that may call /mcp from a browser, separated by commas."},
+	{"SMCP_HOST", TEXT, FIELD(host), "127.0.0.1", NULL, 1, 255,
+	 "Address that `spoolbox serve` listens on.",
+	 "Only `spoolbox serve` uses it; your own web server has its own setting."},
+	{"SMCP_PORT", COUNT, FIELD(port), "8000", NULL, 1, 65535,
+	 "Port that `spoolbox serve` listens on.",
+	 "Only `spoolbox serve` uses it; your own web server has its own setting."},
+	{"SMCP_WORKERS", COUNT, FIELD(workers), "4", NULL, 1, 256,
+	 "Worker processes per pool that `spoolbox serve` starts.",
+	 "Only `spoolbox serve` uses it; your own web server has its own setting."},
+	{"SMCP_SPOOL", PATH, FIELD(spool), "/var/lib/spoolbox", NULL, 1, 1024,
+	 "Directory that holds all state."},
+	{"SMCP_DATA_DIR", PATH, FIELD(data_dir), NULL, "SMCP_SPOOL/data", 1, 1024,
+	 "Directory that holds the sandboxes' files."},
+	{"SMCP_STATE_DB", PATH, FIELD(state_db), NULL, "SMCP_SPOOL/state.db", 1, 1024,
+	 "The SQLite database."},
+	{"SMCP_RUNTIME", TEXT, FIELD(runtime), "bwrap", NULL, 1, 64,
+	 "Program that holds sandboxes: bwrap (bubblewrap)."},
+	{"SMCP_BASE_IMAGE", TEXT, FIELD(base_image), "base", NULL, 1, 1024,
+	 "Template of new sandboxes: base (this machine's /usr)."},
+	{"SMCP_SANDBOX_NETWORK", NETWORK, FIELD(network), "loopback", NULL, 0, 0,
+	 "Network of sandboxes: loopback or none."},
+	{"SMCP_MEM_LIMIT", SIZE, FIELD(mem_limit), "2g", NULL, 16 * MIB, 16 * TIB,
+	 "Memory that one process in a sandbox may allocate.",
+	 "Per process: the sum over a sandbox is not bounded in this version."},
+	{"SMCP_CPUS", CORES, FIELD(cpus_milli), "2", NULL, 10, 1024000,
+	 "Processor cores of a sandbox.",
+	 "No effect in this version: processor time is shared equally by the system."},
+	{"SMCP_PIDS_LIMIT", COUNT, FIELD(pids_limit), "512", NULL, 16, 65536,
+	 "Processes and threads of a sandbox."},
+	{"SMCP_OPEN_FILES", COUNT, FIELD(open_files), "4096", NULL, 64, 1048576,
+	 "Open files of one process in a sandbox."},
+	{"SMCP_FILE_SIZE", SIZE, FIELD(file_size), "10g", NULL, MIB, 16 * TIB,
+	 "Largest file that a process in a sandbox can write."},
+	{"SMCP_TMP_SIZE", SIZE, FIELD(tmp_size), "256m", NULL, MIB, TIB,
+	 "Size of a sandbox's /tmp, which lives in memory."},
+	{"SMCP_MAX_SANDBOXES", COUNT, FIELD(max_sandboxes), "20", NULL, 1, 100000,
+	 "Sandboxes at a time, running or stopped."},
+	{"SMCP_SANDBOX_TTL", SECONDS, FIELD(sandbox_ttl), "3600", NULL, 60, 365 * DAY,
+	 "Lifetime of a sandbox that was created without a name, from its last use."},
+	{"SMCP_IDLE_STOP_SECONDS", SECONDS, FIELD(idle_stop), "7200", NULL, 1, 3650 * DAY,
+	 "Idle time after which a sandbox is stopped; its files stay.", NO_REAPER},
+	{"SMCP_IDLE_REMOVE_SECONDS", SECONDS, FIELD(idle_remove), "604800", NULL, 1, 3650 * DAY,
+	 "Idle time after which a sandbox is removed with its files.", NO_REAPER},
+	{"SMCP_GC_INTERVAL_SECONDS", SECONDS, FIELD(gc_interval), "300", NULL, 1, 3650 * DAY,
+	 "Time between two clean-ups.", NO_REAPER},
+	{"SMCP_EXEC_TIMEOUT", SECONDS, FIELD(exec_timeout), "60", NULL, 1, 3600,
+	 "Time that exec gives a command when the caller names none."},
+	{"SMCP_JOB_TIMEOUT", SECONDS, FIELD(job_timeout), "3600", NULL, 1, 3650 * DAY,
+	 "Time that a background task gets when the caller names none.", NO_TASKS},
+	{"SMCP_JOB_LOG_RETENTION", SECONDS, FIELD(job_log_retention), "86400", NULL, 1, 3650 * DAY,
+	 "How long the log of a finished task is kept.", NO_TASKS},
+	{"SMCP_URL_TTL", SECONDS, FIELD(url_ttl), "3600", NULL, 1, 7 * DAY,
+	 "Lifetime of a file link when the caller names none."},
+	{"SMCP_READ_TEXT_MAX_BYTES", SIZE, FIELD(read_text_max), "200000", NULL, KIB, 16 * MIB,
+	 "Most text that one read_text call returns."},
+	{"SMCP_STDOUT_BYTES", SIZE, FIELD(stdout_max), "32k", NULL, KIB, 4 * MIB,
+	 "Most standard output that one exec call returns."},
+	{"SMCP_STDERR_BYTES", SIZE, FIELD(stderr_max), "8k", NULL, KIB, 4 * MIB,
+	 "Most error output that one exec call returns."},
+	{"SMCP_MAX_BODY_BYTES", SIZE, FIELD(max_body), "8m", NULL, 64 * KIB, 256 * MIB,
+	 "Largest request to /mcp."},
+	{"SMCP_MAX_UPLOAD_BYTES", SIZE, FIELD(max_upload), "10g", NULL, KIB, 16 * TIB,
+	 "Largest file that can be uploaded."},
+	{"SMCP_MIN_FREE_BYTES", SIZE, FIELD(min_free), "256m", NULL, 0, 16 * TIB,
+	 "Disk space that stays free: below it uploads and new sandboxes are refused."},
+	{"SMCP_LOG_LEVEL", LEVEL, FIELD(log_level), "info", NULL, 0, 0,
+	 "What is logged: error, warn, info or debug."},
+};
+
+_Static_assert(ARRAY_LEN(settings) <= CONF_SETTINGS_MAX, "raise CONF_SETTINGS_MAX");
+
+#define ENV_FILE_SETTING "SMCP_ENV_FILE" /* where the env file is; from the environment only */
+
+static bool is_secret(const struct setting *s)
+{
+	return s->type == SECRET;
+}
+
+/* The value as a message may show it. */
+static void quote(struct buf *out, const struct setting *s, const char *text)
+{
+	if (is_secret(s))
+		buf_printf(out, "(%zu characters)", strlen(text));
+	else
+		text_quote(out, text, strlen(text), 64);
+}
+
+static bool refuse(struct err *err, const struct setting *s, const char *text, const char *allowed)
+{
+	AUTO_BUF shown = BUF_INIT;
+	quote(&shown, s, text);
+	err_set(err, ERR_INVALID, "setting %s has the value \"%s\"; allowed is %s", s->name,
+		buf_str(&shown), allowed);
+	return err_hint(err, "Correct %s in the environment or the env file, then start again.",
+			s->name);
+}
+
+static bool refuse_range(struct err *err, const struct setting *s, const char *text,
+			 const char *what)
+{
+	AUTO_BUF allowed = BUF_INIT;
+	buf_printf(&allowed, "%s from %lld to %lld", what, (long long)s->min, (long long)s->max);
+	return refuse(err, s, text, buf_str(&allowed));
+}
+
+static bool set_text(struct conf *conf, const struct setting *s, const char *text, struct err *err)
+{
+	size_t len = strlen(text);
+	if ((int64_t)len < s->min || (int64_t)len > s->max)
+		return refuse_range(err, s, text, "a text whose length is");
+	*(char **)((char *)conf + s->offset) = xstrdup(text);
+	return true;
+}
+
+static bool set_path(struct conf *conf, const struct setting *s, const char *text, struct err *err)
+{
+	if (text[0] != '/')
+		return refuse(err, s, text, "an absolute path");
+	return set_text(conf, s, text, err);
+}
+
+static bool set_url(struct conf *conf, const struct setting *s, const char *text, struct err *err)
+{
+	bool http = strncmp(text, "http://", 7) == 0;
+	bool https = strncmp(text, "https://", 8) == 0;
+	size_t len = strlen(text);
+	while (len > 0 && text[len - 1] == '/')
+		len--;
+	if ((!http && !https) || len <= (http ? 7u : 8u) || len > 1024 ||
+	    strpbrk(text, " \t\"'<>\\?#") != NULL)
+		return refuse(err, s, text,
+			      "http://HOST[:PORT] or https://HOST[:PORT], with a path if any");
+	*(char **)((char *)conf + s->offset) = xstrndup(text, len);
+	return true;
+}
+
+static bool set_number(struct conf *conf, const struct setting *s, const char *text,
+		       struct err *err)
+{
+	int64_t *to = (int64_t *)((char *)conf + s->offset);
+	if (s->type == SIZE)
+		return num_parse_size(text, s->min, s->max, to) ||
+		       refuse_range(err, s, text, "a number of bytes (suffix k, m, g or t)");
+	return num_parse_int(text, s->min, s->max, to) ||
+	       refuse_range(err, s, text, s->type == SECONDS ? "a number of seconds" : "a number");
+}
+
+/* "2" or "0.5": kept in thousandths. */
+static bool set_cores(struct conf *conf, const struct setting *s, const char *text, struct err *err)
+{
+	AUTO_FREE char *whole = xstrdup(text);
+	int64_t units = 0, thousandths = 0;
+	char *dot = strchr(whole, '.');
+	if (dot != NULL)
+		*dot++ = '\0';
+	bool ok = num_parse_int(whole, 0, 1024, &units);
+	if (ok && dot != NULL) {
+		char padded[4] = "000";
+		size_t len = strlen(dot);
+		ok = len >= 1 && len <= 3 && strspn(dot, "0123456789") == len;
+		if (ok)
+			memcpy(padded, dot, len);
+		ok = ok && num_parse_int(padded, 0, 999, &thousandths);
+	}
+	int64_t milli = units * 1000 + thousandths;
+	if (!ok || milli < s->min || milli > s->max)
+		return refuse(err, s, text, "a number of cores from 0.01 to 1024");
+	*(int64_t *)((char *)conf + s->offset) = milli;
+	return true;
+}
+
+static const struct {
+	const char *word;
+	enum conf_network level;
+	const char *note;
+} networks[] = {
+	{"loopback", CONF_NETWORK_LOOPBACK, NULL},
+	{"none", CONF_NETWORK_NONE, NULL},
+	{"bridge", CONF_NETWORK_LOOPBACK,
+	 "Accepted from the settings of other programs; sandboxes get loopback, not the internet."},
+};
+
+static bool set_network(struct conf *conf, const struct setting *s, const char *text,
+			struct err *err)
+{
+	for (size_t i = 0; i < ARRAY_LEN(networks); i++) {
+		if (strcmp(text, networks[i].word) == 0) {
+			conf->network = networks[i].level;
+			return true;
+		}
+	}
+	return refuse(err, s, text, "loopback or none (bridge is read as loopback)");
+}
+
+static bool set_level(struct conf *conf, const struct setting *s, const char *text, struct err *err)
+{
+	enum log_level level;
+	if (!log_level_parse(text, &level))
+		return refuse(err, s, text, "error, warn, info or debug");
+	conf->log_level = xstrdup(text);
+	return true;
+}
+
+static bool set(struct conf *conf, const struct setting *s, const char *text, struct err *err)
+{
+	static bool (*const setters[])(struct conf *, const struct setting *, const char *,
+				       struct err *) = {
+		[TEXT] = set_text,      [SECRET] = set_text,  [PATH] = set_path,
+		[URL] = set_url,        [COUNT] = set_number, [SIZE] = set_number,
+		[SECONDS] = set_number, [CORES] = set_cores,  [NETWORK] = set_network,
+		[LEVEL] = set_level,
+	};
+	return setters[s->type](conf, s, text, err);
+}
+
+/* --- the env file -------------------------------------------------------------------------- */
+
+/* Value of a line "NAME=value": quotes around it are taken off, nothing is expanded. */
+static void unquote(char *value)
+{
+	size_t len = strlen(value);
+	while (len > 0 && strchr(" \t\r", value[len - 1]) != NULL)
+		value[--len] = '\0';
+	if (len >= 2 && (value[0] == '"' || value[0] == '\'') && value[len - 1] == value[0]) {
+		memmove(value, value + 1, len - 2);
+		value[len - 2] = '\0';
+	}
+}
+
+static const struct setting *find(const char *name, size_t *index)
+{
+	for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
+		if (strcmp(settings[i].name, name) == 0) {
+			*index = i;
+			return &settings[i];
+		}
+	}
+	return NULL;
+}
+
+/* Notes a name that looks like a setting and is none: most often a typing error. */
+static void note_unknown(struct conf *conf, const char *name)
+{
+	if (strncmp(name, "SMCP_", 5) != 0 || strcmp(name, ENV_FILE_SETTING) == 0)
+		return;
+	char *longer =
+		conf->unknown == NULL ? xstrdup(name) : xasprintf("%s, %s", conf->unknown, name);
+	free(conf->unknown);
+	conf->unknown = longer;
+}
+
+static void keep(struct conf *conf, size_t index, const char *value, enum conf_source source)
+{
+	free(conf->texts[index]);
+	conf->texts[index] = xstrdup(value);
+	conf->sources[index] = source;
+}
+
+static bool read_line(struct conf *conf, char *line, int number, struct err *err)
+{
+	line += strspn(line, " \t");
+	if (*line == '\0' || *line == '#' || *line == '\r')
+		return true;
+	if (strncmp(line, "export ", 7) == 0)
+		line += 7;
+	char *equals = strchr(line, '=');
+	if (equals == NULL || equals == line) {
+		err_set(err, ERR_INVALID, "line %d of the env file is not NAME=value", number);
+		return err_hint(
+			err, "Write one NAME=value a line; lines that start with # are comments.");
+	}
+	*equals = '\0';
+	unquote(equals + 1);
+	size_t index;
+	if (find(line, &index) != NULL)
+		keep(conf, index, equals + 1, CONF_FILE);
+	else
+		note_unknown(conf, line);
+	return true;
+}
+
+static bool read_file(struct conf *conf, struct err *err)
+{
+	const char *named = getenv(ENV_FILE_SETTING);
+	const char *path = named == NULL || *named == '\0' ? SYSCONFDIR "/spoolbox.env" : named;
+	AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0 && named == NULL && errno != EACCES)
+		return true;
+	if (fd < 0) {
+		int reason = errno;
+		err_set(err, ERR_INVALID, "the env file %s cannot be read: %s", path,
+			strerror(reason));
+		return err_hint(err, "Make it readable for the user that runs Spoolbox, or "
+				     "correct " ENV_FILE_SETTING ".");
+	}
+	AUTO_BUF text = BUF_INIT;
+	if (!fs_read_all(fd, ENV_FILE_MAX, &text, err))
+		return false;
+	bool ok = true;
+	int number = 0;
+	char *rest = text.data;
+	for (char *line; ok && (line = strsep(&rest, "\n")) != NULL;)
+		ok = read_line(conf, line, ++number, err);
+	if (text.data != NULL)
+		sodium_memzero(text.data, text.cap);
+	return ok;
+}
+
+static void read_environment(struct conf *conf)
+{
+	for (char **entry = environ; *entry != NULL; entry++) {
+		const char *equals = strchr(*entry, '=');
+		if (strncmp(*entry, "SMCP_", 5) != 0 || equals == NULL)
+			continue;
+		AUTO_FREE char *name = xstrndup(*entry, (size_t)(equals - *entry));
+		size_t index;
+		if (find(name, &index) == NULL)
+			note_unknown(conf, name);
+		else if (equals[1] != '\0') /* NAME= in an .env means: not set */
+			keep(conf, index, equals + 1, CONF_ENVIRONMENT);
+	}
+}
+
+/* Defaults that depend on other settings. */
+static void derive(struct conf *conf)
+{
+	if (conf->public_url == NULL)
+		conf->public_url = xasprintf("http://127.0.0.1:%lld", (long long)conf->port);
+	if (conf->data_dir == NULL)
+		conf->data_dir = xasprintf("%s/data", conf->spool);
+	if (conf->state_db == NULL)
+		conf->state_db = xasprintf("%s/state.db", conf->spool);
+}
+
+bool conf_load(struct conf *conf, struct err *err)
+{
+	memset(conf, 0, sizeof(*conf));
+	if (sodium_init() < 0)
+		return err_set(err, ERR_UNAVAILABLE, "libsodium could not be initialised");
+	if (!read_file(conf, err))
+		return false;
+	read_environment(conf);
+	for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
+		const char *text = conf->texts[i];
+		if (text == NULL || *text == '\0')
+			text = settings[i].fallback;
+		if (text != NULL && !set(conf, &settings[i], text, err))
+			return false;
+	}
+	derive(conf);
+	return true;
+}
+
+static void wipe(char *s)
+{
+	if (s != NULL)
+		sodium_memzero(s, strlen(s));
+	free(s);
+}
+
+void conf_finish(struct conf *conf)
+{
+	for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
+		enum type type = settings[i].type;
+		wipe(conf->texts[i]);
+		if (type == TEXT || type == SECRET || type == PATH || type == URL || type == LEVEL)
+			wipe(*(char **)((char *)conf + settings[i].offset));
+	}
+	free(conf->unknown);
+	memset(conf, 0, sizeof(*conf));
+}
+
+/* --- what people see ----------------------------------------------------------------------- */
+
+static const char *note_of(const struct conf *conf, size_t index)
+{
+	const struct setting *s = &settings[index];
+	const char *text = conf->texts[index];
+	if (text == NULL)
+		return s->note;
+	if (s->type == NETWORK) {
+		for (size_t i = 0; i < ARRAY_LEN(networks); i++) {
+			if (strcmp(text, networks[i].word) == 0)
+				return networks[i].note;
+		}
+	}
+	if (s->offset == FIELD(base_image) && strcmp(text, "base") != 0)
+		return "Names a container image in other programs; here every sandbox gets the "
+		       "template base.";
+	return s->note;
+}
+
+static const char *value_of(const struct conf *conf, size_t index, struct buf *scratch)
+{
+	const struct setting *s = &settings[index];
+	const char *text = conf->texts[index];
+	bool given = text != NULL && *text != '\0';
+	if (is_secret(s))
+		return given ? "(set)" : "(not set)";
+	if (given)
+		return text;
+	if (s->fallback != NULL)
+		return s->fallback;
+	const char *derived = *(char *const *)((const char *)conf + s->offset);
+	buf_puts(scratch, derived == NULL ? "" : derived);
+	return buf_str(scratch);
+}
+
+void conf_each(const struct conf *conf, conf_visit *visit, void *ctx)
+{
+	static const char *const source_names[] = {[CONF_DEFAULT] = "default",
+						   [CONF_FILE] = "file",
+						   [CONF_ENVIRONMENT] = "environment"};
+	for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
+		const struct setting *s = &settings[i];
+		AUTO_BUF scratch = BUF_INIT;
+		struct conf_view view = {
+			.name = s->name,
+			.value = value_of(conf, i, &scratch),
+			.source = source_names[conf->sources[i]],
+			.type = type_names[s->type],
+			.default_text = s->shown != NULL ? s->shown : s->fallback,
+			.help = s->help,
+			.note = note_of(conf, i),
+		};
+		visit(ctx, &view);
+	}
+}

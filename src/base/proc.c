@@ -1,0 +1,198 @@
+/*
+ * fork and exec. The worker is single-threaded, so the child may run ordinary code between
+ * the two; it still touches no lock, no database and no stdio.
+ */
+#include "base/proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+
+#define FD_MAX       16 /* descriptors a child may be given */
+#define FD_PARK      64 /* where they wait while the low numbers are filled */
+#define WAIT_TICK_MS 2  /* pause between looks at a child on kernels without pidfd_open */
+
+static void default_signals(void)
+{
+	struct sigaction action = {.sa_handler = SIG_DFL};
+	for (int sig = 1; sig < NSIG; sig++)
+		sigaction(sig, &action, NULL); /* EINVAL for KILL, STOP and libc's own: fine */
+	sigset_t none;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static int close_from(unsigned first)
+{
+	return (int)syscall(SYS_close_range, first, ~0U, 0);
+}
+
+/* Puts the listed descriptors in place and closes all others. report_fd comes back as the number
+ * it was moved to. */
+static bool place_fds(const struct proc_spec *spec, int *report_fd)
+{
+	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null_fd < 0)
+		return false;
+	int parked[FD_MAX];
+	for (size_t i = 0; i < spec->fd_count; i++) {
+		int from = spec->fds[i].from < 0 ? null_fd : spec->fds[i].from;
+		parked[i] = fcntl(from, F_DUPFD_CLOEXEC, FD_PARK);
+		if (parked[i] < 0)
+			return false;
+	}
+	*report_fd = fcntl(*report_fd, F_DUPFD_CLOEXEC, FD_PARK);
+	if (*report_fd < 0)
+		return false;
+	for (int fd = 0; fd <= 2; fd++) {
+		if (dup2(null_fd, fd) < 0)
+			return false;
+	}
+	for (size_t i = 0; i < spec->fd_count; i++) {
+		if (dup2(parked[i], spec->fds[i].to) < 0)
+			return false;
+	}
+	/* What is left above the given ones carries FD_CLOEXEC or is closed here. */
+	int top = 2;
+	for (size_t i = 0; i < spec->fd_count; i++)
+		top = spec->fds[i].to > top ? spec->fds[i].to : top;
+	if (dup2(*report_fd, top + 1) < 0)
+		return false;
+	*report_fd = top + 1;
+	fcntl(*report_fd, F_SETFD, FD_CLOEXEC);
+	for (int fd = 3; fd <= top; fd++) {
+		bool wanted = false;
+		for (size_t i = 0; i < spec->fd_count; i++)
+			wanted |= spec->fds[i].to == fd;
+		if (!wanted)
+			close(fd);
+	}
+	return close_from((unsigned)top + 2) == 0;
+}
+
+static void report(int fd, int code)
+{
+	ssize_t n = write(fd, &code, sizeof(code));
+	(void)n; /* the parent then sees the end of the pipe without exec: also an error */
+	_exit(127);
+}
+
+static void child(const struct proc_spec *spec, int report_fd)
+{
+	setsid();
+	default_signals();
+	umask(022);
+	if (!place_fds(spec, &report_fd) || chdir(spec->cwd == NULL ? "/" : spec->cwd) != 0)
+		report(report_fd, errno);
+	execve(spec->argv[0], (char *const *)spec->argv, (char *const *)spec->envp);
+	report(report_fd, errno);
+}
+
+/* In the first child of a detached start: lets the grandchild go on without a parent to wait. */
+static void detach(const struct proc_spec *spec, int report_fd)
+{
+	pid_t pid = fork();
+	if (pid < 0)
+		report(report_fd, errno);
+	if (pid > 0)
+		_exit(0);
+	child(spec, report_fd);
+}
+
+static int read_report(int fd)
+{
+	int code = 0;
+	ssize_t n;
+	do {
+		n = read(fd, &code, sizeof(code));
+	} while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof(code) ? code : 0;
+}
+
+static void reap(pid_t pid)
+{
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+pid_t proc_spawn(const struct proc_spec *spec, struct err *err)
+{
+	int ends[2];
+	if (spec->fd_count > FD_MAX) {
+		err_set(err, ERR_INTERNAL, "too many descriptors for a child");
+		return -1;
+	}
+	if (pipe2(ends, O_CLOEXEC) != 0) {
+		err_sys(err, "pipe");
+		return -1;
+	}
+	AUTO_FD from = ends[0];
+	AUTO_FD to = ends[1];
+	/* Blocked so that no handler of ours runs in the child before it resets them. */
+	sigset_t all, before;
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	pid_t pid = fork();
+	if (pid == 0) {
+		if (spec->detached)
+			detach(spec, to);
+		else
+			child(spec, to);
+	}
+	int fork_errno = errno;
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (pid < 0) {
+		errno = fork_errno;
+		err_sys(err, "fork");
+		return -1;
+	}
+	util_close(&to);
+	int failure = read_report(from);
+	if (spec->detached || failure != 0)
+		reap(pid);
+	if (failure != 0) {
+		errno = failure;
+		err_sys(err, "start %s", spec->argv[0]);
+		return -1;
+	}
+	return spec->detached ? 0 : pid;
+}
+
+int proc_wait(pid_t pid, int64_t timeout_ms, int *status)
+{
+	int64_t deadline = clock_mono_ms() + timeout_ms;
+	AUTO_FD pidfd = proc_pidfd(pid);
+	for (;;) {
+		pid_t got = waitpid(pid, status, WNOHANG);
+		if (got == pid)
+			return 1;
+		if (got < 0 && errno != EINTR)
+			return -1;
+		int64_t left = deadline - clock_mono_ms();
+		if (left <= 0)
+			return 0;
+		if (pidfd < 0) {
+			clock_sleep_ms(left < WAIT_TICK_MS ? left : WAIT_TICK_MS);
+			continue;
+		}
+		struct pollfd poll_fd = {.fd = pidfd, .events = POLLIN};
+		poll(&poll_fd, 1, left > 60000 ? 60000 : (int)left);
+	}
+}
+
+int proc_pidfd(pid_t pid)
+{
+	return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+int proc_pidfd_signal(int pidfd, int sig)
+{
+	return (int)syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0);
+}

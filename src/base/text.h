@@ -1,0 +1,43 @@
+/*
+ * Bytes that should be text. All that leaves the program as JSON or HTML is valid UTF-8;
+ * what comes out of a sandbox can be anything. UTF-8 is checked by libunistring, GB18030
+ * is converted by iconv.
+ */
+#ifndef SPOOLBOX_BASE_TEXT_H
+#define SPOOLBOX_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+
+bool text_is_utf8(const char *p, size_t len);
+
+/* The greatest n <= max such that p[0..n) does not cut a UTF-8 sequence (for valid text). */
+size_t text_cut(const char *p, size_t len, size_t max);
+
+/* Number of code points of valid UTF-8. */
+size_t text_count(const char *p, size_t len);
+
+/* Appends p with every malformed byte replaced by U+FFFD. */
+void text_repair(struct buf *out, const char *p, size_t len);
+
+/* Appends p decoded as UTF-8, else as GB18030, else repaired. Returns the name of what it
+ * was: "utf-8", "gb18030" or "binary" (repaired; the original bytes are not all text).
+ * cut_front and cut_back say that the bytes were cut out of a longer stream, so a partial
+ * UTF-8 sequence at that edge is dropped before the decision. */
+const char *text_decode(struct buf *out, const char *p, size_t len, bool cut_front, bool cut_back);
+
+/* Whether bytes look like a binary file: a NUL in the first 8 KiB, or neither UTF-8 nor
+ * GB18030 text. */
+bool text_is_binary(const char *p, size_t len);
+
+/* Converts valid UTF-8 to GB18030 for a second look at file names that an archive brought.
+ * False when a character has no GB18030 form or the text is plain ASCII. */
+bool text_to_gb18030(struct buf *out, const char *p, size_t len);
+
+/* Appends s with control characters, quotes and backslashes escaped and at most max bytes of
+ * it shown; for quoting hostile values in messages. */
+void text_quote(struct buf *out, const char *s, size_t len, size_t max);
+
+#endif

@@ -1,0 +1,59 @@
+/*
+ * SQLite. One connection per process, opened after any fork. WAL, foreign keys, busy_timeout
+ * and synchronous=FULL on each connection: what was acknowledged survives a power cut. Every
+ * transaction that may write is BEGIN IMMEDIATE, short, and never held across I/O to a client
+ * or a sandbox. Statements live in the row_*.c files, one array each, prepared once.
+ */
+#ifndef SPOOLBOX_STORE_DB_H
+#define SPOOLBOX_STORE_DB_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/util.h"
+
+struct db;
+
+/* Opens (making it, mode 0600) and migrates. NULL with err set; a database that is newer than
+ * the program or belongs to another program is refused. */
+struct db *db_open(const char *path, struct err *err);
+void db_close(struct db *db);
+
+/* The prepared form of a text that is a string literal (cached by its address), reset and
+ * with its bindings cleared when the AUTO_STMT goes out of scope. NULL with err. */
+sqlite3_stmt *db_prepare(struct db *db, const char *sql, struct err *err);
+void db_release(sqlite3_stmt **stmt);
+#define AUTO_STMT __attribute__((cleanup(db_release))) sqlite3_stmt
+
+/* Binding by name (":id"); NULL text binds NULL. Text is bound by reference: it must live until
+ * the statement is released. */
+void db_bind_text(sqlite3_stmt *stmt, const char *name, const char *value);
+void db_bind_int(sqlite3_stmt *stmt, const char *name, int64_t value);
+void db_bind_null(sqlite3_stmt *stmt, const char *name);
+
+/* One step. 1: a row; 0: done; -1: err set (a lock held too long is ERR_BUSY). */
+int db_step(struct db *db, sqlite3_stmt *stmt, struct err *err);
+/* Runs a statement that returns no row. changes (may be NULL) receives the rows changed. */
+bool db_run(struct db *db, sqlite3_stmt *stmt, int *changes, struct err *err) MUST_USE;
+
+/* Column as xstrdup'ed text; NULL for NULL. */
+char *db_column_dup(sqlite3_stmt *stmt, int column);
+
+/* A write transaction: begins at db_begin, is rolled back when the AUTO_TX goes out of scope
+ * unless db_commit succeeded. */
+struct db_tx {
+	struct db *db;
+};
+bool db_begin(struct db *db, struct db_tx *tx, struct err *err) MUST_USE;
+bool db_commit(struct db_tx *tx, struct err *err) MUST_USE;
+void db_rollback(struct db_tx *tx);
+#define AUTO_TX __attribute__((cleanup(db_rollback))) struct db_tx
+#define TX_INIT {NULL}
+
+/* Version of the newest schema step this program holds, and the one of an open database. */
+int db_schema_newest(void);
+int db_schema_version(struct db *db);
+
+#endif

@@ -1,0 +1,63 @@
+/* Table sandbox: one row per incarnation of a name. */
+#ifndef SPOOLBOX_STORE_ROW_SANDBOX_H
+#define SPOOLBOX_STORE_ROW_SANDBOX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/id.h"
+#include "store/db.h"
+
+enum sandbox_state {
+	SANDBOX_NONE = 0,
+	SANDBOX_LIVE, /* can be used; whether it runs is told by its lock, not here */
+	SANDBOX_KEPT, /* destroyed, files kept for the next sandbox of this name */
+	SANDBOX_GONE, /* destroyed with its files; the row answers for old links */
+	SANDBOX_STATE__MAX
+};
+
+struct sandbox_row {
+	char id[ID_LEN + 1];
+	char files_id[ID_LEN + 1]; /* data/<files_id>; differs from id after files were kept */
+	char *principal;
+	char *name;
+	enum sandbox_state state;
+	char *template;
+	char *network; /* level: "loopback" or "none" */
+	char *env;     /* JSON object of strings, or NULL */
+	char *labels;  /* JSON object of strings, or NULL */
+	int64_t created_at;
+	int64_t last_used_at;
+	int64_t ttl_ms;	    /* 0: persistent */
+	int64_t expires_at; /* 0: persistent */
+};
+
+void sandbox_row_finish(struct sandbox_row *row);
+#define AUTO_SANDBOX_ROW __attribute__((cleanup(sandbox_row_finish))) struct sandbox_row
+
+/* Each returns 1 found / changed, 0 not, -1 with err set. Those that fill a row want it zeroed. */
+int row_sandbox_by_id(struct db *db, const char *principal, const char *id, struct sandbox_row *row,
+		      struct err *err);
+/* The live or kept incarnation of a name. */
+int row_sandbox_by_name(struct db *db, const char *principal, const char *name,
+			struct sandbox_row *row, struct err *err);
+/* Inside a transaction of the caller. 0: the name is taken. */
+int row_sandbox_insert(struct db *db, const struct sandbox_row *row, struct err *err);
+/* Compare-and-set of the state; ended_at is stamped when it leaves LIVE. */
+int row_sandbox_move(struct db *db, const char *id, enum sandbox_state from, enum sandbox_state to,
+		     int64_t now, struct err *err);
+/* Stamps last_used_at and renews expires_at from ttl_ms, only when the stamp is older than
+ * every_ms: most calls then write nothing. */
+int row_sandbox_touch(struct db *db, const char *id, int64_t now, int64_t every_ms,
+		      struct err *err);
+/* Number of live sandboxes of all principals; -1 with err. */
+int64_t row_sandbox_count_live(struct db *db, struct err *err);
+
+/* Calls visit for each live or kept sandbox of a principal by name; visit returns false to stop. */
+typedef bool row_sandbox_visit(void *ctx, const struct sandbox_row *row);
+bool row_sandbox_each(struct db *db, const char *principal, row_sandbox_visit *visit, void *ctx,
+		      struct err *err) MUST_USE;
+/* One live sandbox of any principal whose expires_at is past; 1/0/-1 as above. */
+int row_sandbox_expired(struct db *db, int64_t now, struct sandbox_row *row, struct err *err);
+
+#endif
