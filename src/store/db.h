@@ -50,7 +50,10 @@ bool db_begin(struct db *db, struct db_tx *tx, struct err *err) MUST_USE;
 bool db_commit(struct db_tx *tx, struct err *err) MUST_USE;
 void db_rollback(struct db_tx *tx);
 #define AUTO_TX __attribute__((cleanup(db_rollback))) struct db_tx
-#define TX_INIT {NULL}
+#define TX_INIT \
+	{ \
+		NULL \
+	}
 
 /* Version of the newest schema step this program holds, and the one of an open database. */
 int db_schema_newest(void);

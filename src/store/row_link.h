@@ -15,9 +15,9 @@ struct link_row {
 	char sandbox_id[ID_LEN + 1];
 	char *principal;
 	enum link_op op;
-	char *path;	     /* relative to the workspace */
-	int64_t max_bytes;   /* PUT: cap of the body */
-	int64_t size;	     /* PUT: promised size, -1 when none */
+	char *path;        /* relative to the workspace */
+	int64_t max_bytes; /* PUT: cap of the body */
+	int64_t size;      /* PUT: promised size, -1 when none */
 	bool used;
 	int64_t created_at;
 	int64_t expires_at;

@@ -28,7 +28,7 @@ struct sandbox_row {
 	char *labels;  /* JSON object of strings, or NULL */
 	int64_t created_at;
 	int64_t last_used_at;
-	int64_t ttl_ms;	    /* 0: persistent */
+	int64_t ttl_ms;     /* 0: persistent */
 	int64_t expires_at; /* 0: persistent */
 };
 

@@ -25,8 +25,8 @@ struct sign_key {
 void sign_key_from_text(struct sign_key *key, const char *text);
 /* The key in a file of 32 random bytes below keys_fd, made there when missing; two makers at
  * once agree on one. */
-bool sign_key_from_file(struct sign_key *key, int keys_fd, const char *name, struct err *err)
-	MUST_USE;
+bool sign_key_from_file(struct sign_key *key, int keys_fd, const char *name,
+			struct err *err) MUST_USE;
 
 /* The same for secrets of any form. publish puts data into keys_fd/name, mode 0600 and on disk,
  * unless that name exists: success means that there is a complete file, of us or of another. */

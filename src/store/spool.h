@@ -12,15 +12,18 @@
 #include "base/util.h"
 
 struct spool {
-	int root_fd;	  /* SMCP_SPOOL */
-	int data_fd;	  /* SMCP_DATA_DIR */
-	int run_fd;	  /* run/ */
-	int keys_fd;	  /* keys/ */
-	int trash_fd;	  /* data dir's .trash/, in the file system of the data */
+	int root_fd;      /* SMCP_SPOOL */
+	int data_fd;      /* SMCP_DATA_DIR */
+	int run_fd;       /* run/ */
+	int keys_fd;      /* keys/ */
+	int trash_fd;     /* data dir's .trash/, in the file system of the data */
 	int run_trash_fd; /* run/.trash/ */
 };
 
-#define SPOOL_INIT {-1, -1, -1, -1, -1, -1}
+#define SPOOL_INIT \
+	{ \
+		-1, -1, -1, -1, -1, -1 \
+	}
 
 /* Opens all, making what is missing (mode 0700). Refuses a spool that another user owns or that
  * others can enter. spool_close is needed in both cases; it is safe on SPOOL_INIT. */
@@ -48,6 +51,7 @@ bool spool_retire_run(const struct spool *spool, const char *id, struct err *err
 bool spool_sweep(const struct spool *spool, int64_t budget_ms);
 
 /* Absolute path of data/<files_id>/workspace for a runtime's command line; the caller frees it. */
-char *spool_workspace_path(const struct spool *spool, const struct conf *conf, const char *files_id);
+char *spool_workspace_path(const struct spool *spool, const struct conf *conf,
+			   const char *files_id);
 
 #endif

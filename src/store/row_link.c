@@ -1,0 +1,124 @@
+/*
+ * Statements of table link. Whether a link's sandbox is live is asked inside the statement that
+ * depends on it, so a destroy between two statements cannot slip through.
+ */
+#include "store/row_link.h"
+
+#include <string.h>
+
+static const char *const op_names[] = {
+	[LINK_NONE] = "none",
+	[LINK_PUT] = "put",
+	[LINK_GET] = "get",
+};
+
+#define COLUMNS "id, sandbox_id, principal, op, path, max_bytes, size, created_at, expires_at"
+#define SANDBOX_IS_LIVE(id) \
+	"EXISTS (SELECT 1 FROM sandbox WHERE sandbox.id = " id " AND sandbox.state = 'live')"
+
+enum statement { INSERT, GET, CLAIM, UNCLAIM };
+
+static const char *const sql[] = {
+	[INSERT] =
+		"INSERT INTO link (" COLUMNS ")"
+		" SELECT :id, :sandbox_id, :principal, :op, :path, :max_bytes, :size, :created_at,"
+		" :expires_at WHERE " SANDBOX_IS_LIVE(":sandbox_id"),
+	[GET] = "SELECT " COLUMNS ", used_at FROM link WHERE id = :id",
+	[CLAIM] = "UPDATE link SET used_at = :now WHERE id = :id AND used_at IS NULL"
+		  " AND " SANDBOX_IS_LIVE("link.sandbox_id"),
+	[UNCLAIM] = "UPDATE link SET used_at = NULL WHERE id = :id AND used_at = :claimed_at",
+};
+
+void link_row_finish(struct link_row *row)
+{
+	free(row->principal);
+	free(row->path);
+	memset(row, 0, sizeof(*row));
+}
+
+static int change_one(struct db *db, sqlite3_stmt *stmt, struct err *err)
+{
+	int changes = 0;
+	if (!db_run(db, stmt, &changes, err))
+		return -1;
+	return changes > 0;
+}
+
+int row_link_insert(struct db *db, const struct link_row *row, struct err *err)
+{
+	AUTO_STMT *stmt = db_prepare(db, sql[INSERT], err);
+	if (stmt == NULL)
+		return -1;
+	db_bind_text(stmt, ":id", row->id);
+	db_bind_text(stmt, ":sandbox_id", row->sandbox_id);
+	db_bind_text(stmt, ":principal", row->principal);
+	db_bind_text(stmt, ":op", op_names[row->op]);
+	db_bind_text(stmt, ":path", row->path);
+	db_bind_int(stmt, ":max_bytes", row->max_bytes);
+	db_bind_int(stmt, ":size", row->size);
+	db_bind_int(stmt, ":created_at", row->created_at);
+	db_bind_int(stmt, ":expires_at", row->expires_at);
+	return change_one(db, stmt, err);
+}
+
+static void read_id(sqlite3_stmt *stmt, int column, char id[static ID_LEN + 1])
+{
+	const char *text = (const char *)sqlite3_column_text(stmt, column);
+	id[0] = '\0';
+	if (text != NULL)
+		strncat(id, text, ID_LEN);
+}
+
+static enum link_op read_op(sqlite3_stmt *stmt, int column)
+{
+	const char *text = (const char *)sqlite3_column_text(stmt, column);
+	for (size_t op = LINK_PUT; text != NULL && op < ARRAY_LEN(op_names); op++) {
+		if (strcmp(text, op_names[op]) == 0)
+			return (enum link_op)op;
+	}
+	return LINK_NONE;
+}
+
+int row_link_get(struct db *db, const char *id, struct link_row *row, struct err *err)
+{
+	AUTO_STMT *stmt = db_prepare(db, sql[GET], err);
+	if (stmt == NULL)
+		return -1;
+	db_bind_text(stmt, ":id", id);
+	int rc = db_step(db, stmt, err);
+	if (rc != 1)
+		return rc;
+	int column = 0;
+	read_id(stmt, column++, row->id);
+	read_id(stmt, column++, row->sandbox_id);
+	row->principal = db_column_dup(stmt, column++);
+	row->op = read_op(stmt, column++);
+	row->path = db_column_dup(stmt, column++);
+	row->max_bytes = sqlite3_column_int64(stmt, column++);
+	row->size = sqlite3_column_int64(stmt, column++);
+	row->created_at = sqlite3_column_int64(stmt, column++);
+	row->expires_at = sqlite3_column_int64(stmt, column++);
+	row->used = sqlite3_column_type(stmt, column) != SQLITE_NULL;
+	row->used_at = sqlite3_column_int64(stmt, column);
+	return 1;
+}
+
+int row_link_claim(struct db *db, const char *id, int64_t now, struct err *err)
+{
+	AUTO_STMT *stmt = db_prepare(db, sql[CLAIM], err);
+	if (stmt == NULL)
+		return -1;
+	db_bind_text(stmt, ":id", id);
+	db_bind_int(stmt, ":now", now);
+	return change_one(db, stmt, err);
+}
+
+int row_link_unclaim(struct db *db, const char *id, int64_t claimed_at, struct err *err)
+{
+	AUTO_STMT *stmt = db_prepare(db, sql[UNCLAIM], err);
+	if (stmt == NULL)
+		return -1;
+	db_bind_text(stmt, ":id", id);
+	db_bind_int(stmt, ":claimed_at", claimed_at);
+	return change_one(db, stmt, err);
+}

@@ -1,0 +1,255 @@
+/*
+ * Statements of table sandbox. The states are kept as words in the database; the index
+ * sandbox_name makes sure that one name has at most one incarnation that is live or kept.
+ */
+#include "store/row_sandbox.h"
+
+#include <assert.h>
+#include <string.h>
+
+static const char *const state_names[SANDBOX_STATE__MAX] = {
+	[SANDBOX_NONE] = "none",
+	[SANDBOX_LIVE] = "live",
+	[SANDBOX_KEPT] = "kept",
+	[SANDBOX_GONE] = "gone",
+};
+
+/* In the order in which read_row takes them. */
+#define COLUMNS \
+	"id, files_id, principal, name, state, template, network, env, labels, " \
+	"created_at, last_used_at, ttl_ms, expires_at"
+
+enum statement { BY_ID, BY_NAME, INSERT, MOVE, IS_DUE, TOUCH, COUNT_LIVE, EACH, EXPIRED };
+
+static const char *const sql[] = {
+	[BY_ID] = "SELECT " COLUMNS " FROM sandbox WHERE id = :id AND principal = :principal",
+	[BY_NAME] = "SELECT " COLUMNS " FROM sandbox"
+		    " WHERE principal = :principal AND name = :name AND state <> 'gone'",
+	/* Only a name that is taken is forgiven; any other conflict is a fault of ours. */
+	[INSERT] = "INSERT INTO sandbox (" COLUMNS ")"
+		   " VALUES (:id, :files_id, :principal, :name, :state, :template, :network, :env,"
+		   " :labels, :created_at, :last_used_at, :ttl_ms, :expires_at)"
+		   " ON CONFLICT (principal, name) WHERE state <> 'gone' DO NOTHING",
+	[MOVE] = "UPDATE sandbox SET state = :to,"
+		 " ended_at = CASE WHEN state = 'live' THEN :now ELSE ended_at END"
+		 " WHERE id = :id AND state = :from",
+	/* A stamp from the future (the clock was set back) is due as well. */
+	[IS_DUE] = "SELECT 1 FROM sandbox WHERE id = :id AND state = 'live'"
+		   " AND (last_used_at > :now OR last_used_at <= :now - :every_ms)",
+	[TOUCH] = "UPDATE sandbox SET last_used_at = :now,"
+		  " expires_at = CASE WHEN ttl_ms > 0 THEN :now + ttl_ms ELSE 0 END"
+		  " WHERE id = :id AND state = 'live'"
+		  " AND (last_used_at > :now OR last_used_at <= :now - :every_ms)",
+	[COUNT_LIVE] = "SELECT count(*) FROM sandbox WHERE state = 'live'",
+	[EACH] = "SELECT " COLUMNS " FROM sandbox"
+		 " WHERE principal = :principal AND state <> 'gone' ORDER BY name",
+	[EXPIRED] = "SELECT " COLUMNS " FROM sandbox"
+		    " WHERE state = 'live' AND expires_at > 0 AND expires_at <= :now"
+		    " ORDER BY expires_at LIMIT 1",
+};
+
+void sandbox_row_finish(struct sandbox_row *row)
+{
+	free(row->principal);
+	free(row->name);
+	free(row->template);
+	free(row->network);
+	free(row->env);
+	free(row->labels);
+	memset(row, 0, sizeof(*row));
+}
+
+static void read_id(sqlite3_stmt *stmt, int column, char id[static ID_LEN + 1])
+{
+	const char *text = (const char *)sqlite3_column_text(stmt, column);
+	id[0] = '\0';
+	if (text != NULL)
+		strncat(id, text, ID_LEN);
+}
+
+static enum sandbox_state read_state(sqlite3_stmt *stmt, int column)
+{
+	const char *text = (const char *)sqlite3_column_text(stmt, column);
+	for (int state = SANDBOX_LIVE; text != NULL && state < SANDBOX_STATE__MAX; state++) {
+		if (strcmp(text, state_names[state]) == 0)
+			return (enum sandbox_state)state;
+	}
+	return SANDBOX_NONE;
+}
+
+static void read_row(sqlite3_stmt *stmt, struct sandbox_row *row)
+{
+	int column = 0;
+	read_id(stmt, column++, row->id);
+	read_id(stmt, column++, row->files_id);
+	row->principal = db_column_dup(stmt, column++);
+	row->name = db_column_dup(stmt, column++);
+	row->state = read_state(stmt, column++);
+	row->template = db_column_dup(stmt, column++);
+	row->network = db_column_dup(stmt, column++);
+	row->env = db_column_dup(stmt, column++);
+	row->labels = db_column_dup(stmt, column++);
+	row->created_at = sqlite3_column_int64(stmt, column++);
+	row->last_used_at = sqlite3_column_int64(stmt, column++);
+	row->ttl_ms = sqlite3_column_int64(stmt, column++);
+	row->expires_at = sqlite3_column_int64(stmt, column);
+}
+
+/* Steps a bound SELECT once. */
+static int read_one(struct db *db, sqlite3_stmt *stmt, struct sandbox_row *row, struct err *err)
+{
+	int rc = db_step(db, stmt, err);
+	if (rc == 1)
+		read_row(stmt, row);
+	return rc;
+}
+
+/* Runs a bound statement that changes one row or none. */
+static int change_one(struct db *db, sqlite3_stmt *stmt, struct err *err)
+{
+	int changes = 0;
+	if (!db_run(db, stmt, &changes, err))
+		return -1;
+	return changes > 0;
+}
+
+int row_sandbox_by_id(struct db *db, const char *principal, const char *id, struct sandbox_row *row,
+		      struct err *err)
+{
+	AUTO_STMT *stmt = db_prepare(db, sql[BY_ID], err);
+	if (stmt == NULL)
+		return -1;
+	db_bind_text(stmt, ":principal", principal);
+	db_bind_text(stmt, ":id", id);
+	return read_one(db, stmt, row, err);
+}
+
+int row_sandbox_by_name(struct db *db, const char *principal, const char *name,
+			struct sandbox_row *row, struct err *err)
+{
+	AUTO_STMT *stmt = db_prepare(db, sql[BY_NAME], err);
+	if (stmt == NULL)
+		return -1;
+	db_bind_text(stmt, ":principal", principal);
+	db_bind_text(stmt, ":name", name);
+	return read_one(db, stmt, row, err);
+}
+
+int row_sandbox_insert(struct db *db, const struct sandbox_row *row, struct err *err)
+{
+	AUTO_STMT *stmt = db_prepare(db, sql[INSERT], err);
+	if (stmt == NULL)
+		return -1;
+	db_bind_text(stmt, ":id", row->id);
+	db_bind_text(stmt, ":files_id", row->files_id);
+	db_bind_text(stmt, ":principal", row->principal);
+	db_bind_text(stmt, ":name", row->name);
+	db_bind_text(stmt, ":state", state_names[row->state]);
+	db_bind_text(stmt, ":template", row->template);
+	db_bind_text(stmt, ":network", row->network);
+	db_bind_text(stmt, ":env", row->env);
+	db_bind_text(stmt, ":labels", row->labels);
+	db_bind_int(stmt, ":created_at", row->created_at);
+	db_bind_int(stmt, ":last_used_at", row->last_used_at);
+	db_bind_int(stmt, ":ttl_ms", row->ttl_ms);
+	db_bind_int(stmt, ":expires_at", row->expires_at);
+	return change_one(db, stmt, err);
+}
+
+int row_sandbox_move(struct db *db, const char *id, enum sandbox_state from, enum sandbox_state to,
+		     int64_t now, struct err *err)
+{
+	AUTO_STMT *stmt = db_prepare(db, sql[MOVE], err);
+	if (stmt == NULL)
+		return -1;
+	db_bind_text(stmt, ":id", id);
+	db_bind_text(stmt, ":from", state_names[from]);
+	db_bind_text(stmt, ":to", state_names[to]);
+	db_bind_int(stmt, ":now", now);
+	return change_one(db, stmt, err);
+}
+
+/* Binds one of the two statements that stamp the activity. */
+static sqlite3_stmt *prepare_touch(struct db *db, enum statement which, const char *id, int64_t now,
+				   int64_t every_ms, struct err *err)
+{
+	sqlite3_stmt *stmt = db_prepare(db, sql[which], err);
+	if (stmt != NULL) {
+		db_bind_text(stmt, ":id", id);
+		db_bind_int(stmt, ":now", now);
+		db_bind_int(stmt, ":every_ms", every_ms);
+	}
+	return stmt;
+}
+
+int row_sandbox_touch(struct db *db, const char *id, int64_t now, int64_t every_ms, struct err *err)
+{
+	/* An UPDATE takes the write lock even when no row matches, so look first; the UPDATE asks
+	 * again, as another process may have been quicker. */
+	AUTO_STMT *look = prepare_touch(db, IS_DUE, id, now, every_ms, err);
+	if (look == NULL)
+		return -1;
+	int due = db_step(db, look, err);
+	db_release(&look);
+	if (due != 1)
+		return due;
+	AUTO_STMT *stamp = prepare_touch(db, TOUCH, id, now, every_ms, err);
+	return stamp == NULL ? -1 : change_one(db, stamp, err);
+}
+
+int64_t row_sandbox_count_live(struct db *db, struct err *err)
+{
+	AUTO_STMT *stmt = db_prepare(db, sql[COUNT_LIVE], err);
+	if (stmt == NULL)
+		return -1;
+	int rc = db_step(db, stmt, err);
+	assert(rc != 0);
+	return rc < 0 ? -1 : sqlite3_column_int64(stmt, 0);
+}
+
+/* All rows of the bound SELECT; false with err and what was read so far. */
+static bool read_all(struct db *db, sqlite3_stmt *stmt, struct sandbox_row **rows, size_t *count,
+		     struct err *err)
+{
+	size_t room = 0;
+	int rc;
+	while ((rc = db_step(db, stmt, err)) == 1) {
+		if (*count == room) {
+			room = room == 0 ? 16 : room * 2;
+			*rows = xrealloc(*rows, room * sizeof(**rows));
+		}
+		memset(&(*rows)[*count], 0, sizeof(**rows));
+		read_row(stmt, &(*rows)[(*count)++]);
+	}
+	return rc == 0;
+}
+
+bool row_sandbox_each(struct db *db, const char *principal, row_sandbox_visit *visit, void *ctx,
+		      struct err *err)
+{
+	AUTO_STMT *stmt = db_prepare(db, sql[EACH], err);
+	if (stmt == NULL)
+		return false;
+	db_bind_text(stmt, ":principal", principal);
+	/* Everything is read before the first visit: what a visitor does (it may write, or talk to
+	 * a sandbox) must not happen inside a read transaction. */
+	struct sandbox_row *rows = NULL;
+	size_t count = 0;
+	bool ok = read_all(db, stmt, &rows, &count, err);
+	db_release(&stmt);
+	for (size_t i = 0; ok && i < count && visit(ctx, &rows[i]); i++)
+		;
+	for (size_t i = 0; i < count; i++)
+		sandbox_row_finish(&rows[i]);
+	free(rows);
+	return ok;
+}
+
+int row_sandbox_expired(struct db *db, int64_t now, struct sandbox_row *row, struct err *err)
+{
+	AUTO_STMT *stmt = db_prepare(db, sql[EXPIRED], err);
+	if (stmt == NULL)
+		return -1;
+	db_bind_int(stmt, ":now", now);
+	return read_one(db, stmt, row, err);
+}

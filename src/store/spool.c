@@ -1,0 +1,299 @@
+/*
+ * Owns the layout of the state directory. All names in it are ours; the content of a workspace
+ * is not, so deleting one never follows a link and never goes deeper than one level: a directory
+ * that is not empty is moved up into the trash itself. That needs two descriptors for a tree of
+ * any depth, and can stop and go on anywhere.
+ */
+#include "store/spool.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/id.h"
+
+#define SWEEP_MS 1000 /* what a call that removes a sandbox may spend on deleting */
+
+/* --- opening ------------------------------------------------------------------------------- */
+
+/* Opens a directory that a setting names, making its last component. What the descriptor shows
+ * is checked, so nothing can be swapped in between. */
+static int open_setting(const char *path, const char *setting, struct err *err)
+{
+	bool made = mkdir(path, 0700) == 0;
+	if (made)
+		chmod(path, 0700); /* whatever the umask took away */
+	AUTO_FD fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+	if (fd < 0 || fstat(fd, &st) != 0) {
+		err_set(err, ERR_UNAVAILABLE, "the directory that %s names cannot be opened: %s",
+			setting, strerror(errno));
+		err_hint(err,
+			 "Make it with 'install -d -m 0700 -o USER DIRECTORY', where USER is whom "
+			 "Spoolbox runs as, or correct %s.",
+			 setting);
+		return -1;
+	}
+	if (st.st_uid != geteuid()) {
+		err_set(err, ERR_UNAVAILABLE,
+			"the directory that %s names belongs to user %d, but Spoolbox runs as user "
+			"%d",
+			setting, (int)st.st_uid, (int)geteuid());
+		err_hint(err,
+			 "Run Spoolbox as the owner, or change it with 'chown -R %d DIRECTORY'.",
+			 (int)geteuid());
+		return -1;
+	}
+	if ((st.st_mode & 077) != 0) {
+		err_set(err, ERR_UNAVAILABLE,
+			"the directory that %s names has mode %04o: other users could reach keys "
+			"and files",
+			setting, (unsigned)st.st_mode & 07777);
+		err_hint(err, "Close it with 'chmod 0700 DIRECTORY'.");
+		return -1;
+	}
+	return TAKE_FD(fd);
+}
+
+bool spool_open(struct spool *spool, const struct conf *conf, struct err *err)
+{
+	*spool = (struct spool)SPOOL_INIT;
+	return (spool->root_fd = open_setting(conf->spool, "SMCP_SPOOL", err)) >= 0 &&
+	       (spool->data_fd = open_setting(conf->data_dir, "SMCP_DATA_DIR", err)) >= 0 &&
+	       (spool->run_fd = fs_make_dir(spool->root_fd, "run", err)) >= 0 &&
+	       (spool->keys_fd = fs_make_dir(spool->root_fd, "keys", err)) >= 0 &&
+	       (spool->trash_fd = fs_make_dir(spool->data_fd, ".trash", err)) >= 0 &&
+	       (spool->run_trash_fd = fs_make_dir(spool->run_fd, ".trash", err)) >= 0;
+}
+
+void spool_close(struct spool *spool)
+{
+	util_close(&spool->root_fd);
+	util_close(&spool->data_fd);
+	util_close(&spool->run_fd);
+	util_close(&spool->keys_fd);
+	util_close(&spool->trash_fd);
+	util_close(&spool->run_trash_fd);
+	*spool = (struct spool)SPOOL_INIT;
+}
+
+/* --- directories of a sandbox -------------------------------------------------------------- */
+
+/* A workspace is 0755: a program in the sandbox that changes to another uid must get in. The
+ * directory around it is 0700, so nobody else on the host can. */
+static bool make_workspace(int files_fd, struct err *err)
+{
+	AUTO_FD fd = fs_make_dir(files_fd, "workspace", err);
+	return fd >= 0 && (fchmod(fd, 0755) == 0 || err_sys(err, "chmod workspace"));
+}
+
+bool spool_make_files(const struct spool *spool, const char *files_id, struct err *err)
+{
+	assert(id_is_valid(files_id));
+	AUTO_FD files = fs_make_dir(spool->data_fd, files_id, err);
+	if (files < 0 || !make_workspace(files, err))
+		return false;
+	AUTO_FD incoming = fs_make_dir(files, "incoming", err);
+	return incoming >= 0 && fs_sync_dir(files, err) && fs_sync_dir(spool->data_fd, err);
+}
+
+static int open_files(const struct spool *spool, const char *files_id, const char *name,
+		      struct err *err)
+{
+	assert(id_is_valid(files_id));
+	char path[ID_LEN + 16];
+	snprintf(path, sizeof(path), "%s/%s", files_id, name);
+	int fd = openat(spool->data_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	if (errno != ENOENT) {
+		err_sys(err, "open data/%s", path);
+		return -1;
+	}
+	err_set(err, ERR_NOT_FOUND, "the files of this sandbox are not on the server any more");
+	err_hint(err, "Remove it with destroy_sandbox and make a new one.");
+	return -1;
+}
+
+int spool_workspace(const struct spool *spool, const char *files_id, struct err *err)
+{
+	return open_files(spool, files_id, "workspace", err);
+}
+
+int spool_incoming(const struct spool *spool, const char *files_id, struct err *err)
+{
+	return open_files(spool, files_id, "incoming", err);
+}
+
+int spool_run_dir(const struct spool *spool, const char *id, struct err *err)
+{
+	assert(id_is_valid(id));
+	return fs_make_dir(spool->run_fd, id, err);
+}
+
+int spool_find_run_dir(const struct spool *spool, const char *id, struct err *err)
+{
+	assert(id_is_valid(id));
+	int fd = openat(spool->run_fd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		err_set(err, ERR_NOT_FOUND, "the sandbox does not run");
+	else if (fd < 0)
+		err_sys(err, "open run/%s", id);
+	return fd;
+}
+
+char *spool_workspace_path(const struct spool *spool, const struct conf *conf, const char *files_id)
+{
+	(void)spool;
+	return xasprintf("%s/%s/workspace", conf->data_dir, files_id);
+}
+
+/* --- deleting ------------------------------------------------------------------------------ */
+
+struct sweep {
+	int trash_fd;
+	int64_t deadline;
+	bool progress; /* something went away in this pass */
+	bool left;     /* something did not */
+};
+
+static bool time_is_up(struct sweep *sweep)
+{
+	if (clock_mono_ms() < sweep->deadline)
+		return false;
+	sweep->left = true;
+	return true;
+}
+
+static bool move_to_trash(int dirfd, const char *name, int trash_fd)
+{
+	char fresh[ID_LEN + 1];
+	id_make(fresh);
+	return renameat(dirfd, name, trash_fd, fresh) == 0;
+}
+
+/* Deletes dirfd/name when it is no directory or an empty one. 1 done, 0 it is a directory with
+ * entries, -1 it cannot go. */
+static int remove_simple(int dirfd, const char *name)
+{
+	if (unlinkat(dirfd, name, 0) == 0 || errno == ENOENT)
+		return 1;
+	if (errno != EISDIR && errno != EPERM)
+		return -1;
+	if (unlinkat(dirfd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+		return 1;
+	return errno == ENOTEMPTY || errno == EEXIST ? 0 : -1;
+}
+
+/* A directory of ours can have lost its permissions; nobody else reaches the trash, so name
+ * cannot change meanwhile, and a link is refused anyway. */
+static DIR *open_listing(int dirfd, const char *name)
+{
+	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && errno == EACCES && fchmodat(dirfd, name, 0700, AT_SYMLINK_NOFOLLOW) == 0)
+		fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	if (dir == NULL && fd >= 0)
+		close(fd);
+	return dir;
+}
+
+static bool is_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* Takes one entry of a directory in the trash away: deleted, or moved up into the trash. Moving a
+ * directory writes its "..", so it needs the permission to write it. */
+static bool take_entry(struct sweep *sweep, int dirfd, const char *name)
+{
+	int rc = remove_simple(dirfd, name);
+	if (rc == 0) {
+		fchmodat(dirfd, name, 0700, AT_SYMLINK_NOFOLLOW);
+		return move_to_trash(dirfd, name, sweep->trash_fd);
+	}
+	return rc == 1;
+}
+
+static void empty_directory(struct sweep *sweep, const char *name)
+{
+	DIR *dir = open_listing(sweep->trash_fd, name);
+	if (dir == NULL)
+		return;
+	fchmod(dirfd(dir), 0700);
+	const struct dirent *entry;
+	while (!time_is_up(sweep) && (entry = readdir(dir)) != NULL) {
+		if (!is_dots(entry->d_name) && take_entry(sweep, dirfd(dir), entry->d_name))
+			sweep->progress = true;
+	}
+	closedir(dir);
+}
+
+/* One pass over the top level of the trash. */
+static void sweep_pass(struct sweep *sweep)
+{
+	DIR *dir = open_listing(sweep->trash_fd, ".");
+	if (dir == NULL) {
+		sweep->left = true;
+		return;
+	}
+	const struct dirent *entry;
+	while (!time_is_up(sweep) && (entry = readdir(dir)) != NULL) {
+		if (is_dots(entry->d_name))
+			continue;
+		if (remove_simple(sweep->trash_fd, entry->d_name) == 0)
+			empty_directory(sweep, entry->d_name);
+		if (remove_simple(sweep->trash_fd, entry->d_name) == 1)
+			sweep->progress = true;
+		else
+			sweep->left = true;
+	}
+	closedir(dir);
+}
+
+/* Passes until one finds nothing, changes nothing, or time is up. What cannot be deleted (an
+ * immutable file, a mount) stays and is tried again by the next sweep. */
+static bool sweep_trash(int trash_fd, int64_t deadline)
+{
+	struct sweep sweep = {.trash_fd = trash_fd, .deadline = deadline};
+	do {
+		sweep.progress = false;
+		sweep.left = false;
+		sweep_pass(&sweep);
+	} while (sweep.progress && clock_mono_ms() < deadline);
+	return !sweep.left && !sweep.progress;
+}
+
+bool spool_sweep(const struct spool *spool, int64_t budget_ms)
+{
+	int64_t deadline = clock_mono_ms() + budget_ms;
+	bool run = sweep_trash(spool->run_trash_fd, deadline);
+	bool data = sweep_trash(spool->trash_fd, deadline);
+	return run && data;
+}
+
+/* The rename is the removal; deleting is tidying up, and its failures show in the next sweep. */
+static bool retire(int dirfd, const char *id, int trash_fd, struct err *err)
+{
+	assert(id_is_valid(id));
+	if (!move_to_trash(dirfd, id, trash_fd) && errno != ENOENT)
+		return err_sys(err, "retire %s", id);
+	sweep_trash(trash_fd, clock_mono_ms() + SWEEP_MS);
+	return true;
+}
+
+bool spool_retire_files(const struct spool *spool, const char *files_id, struct err *err)
+{
+	return retire(spool->data_fd, files_id, spool->trash_fd, err);
+}
+
+bool spool_retire_run(const struct spool *spool, const char *id, struct err *err)
+{
+	return retire(spool->run_fd, id, spool->run_trash_fd, err);
+}
