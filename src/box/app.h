@@ -1,0 +1,36 @@
+/*
+ * What every verb needs: settings, database, spool, keys and the runtime driver. Opened once
+ * per process; nothing in it changes afterwards.
+ */
+#ifndef SPOOLBOX_BOX_APP_H
+#define SPOOLBOX_BOX_APP_H
+
+#include "base/conf.h"
+#include "run/runtime.h"
+#include "store/db.h"
+#include "store/sign.h"
+#include "store/spool.h"
+
+struct app {
+	const struct conf *conf; /* borrowed */
+	struct spool spool;
+	struct db *db;
+	struct sign_key link_key;
+	char *token; /* SMCP_TOKEN or keys/token; NULL: none is set and every call is refused */
+	const struct runtime *runtime;
+};
+
+/* On failure nothing stays open. */
+bool app_open(struct app *app, const struct conf *conf, struct err *err) MUST_USE;
+void app_close(struct app *app);
+
+/* Checks an Authorization header value (NULL: none) in constant time. On success *principal is
+ * the label of the token, a static string. ERR_UNAUTHENTICATED otherwise; the message says what
+ * is missing and never shows any part of a token. */
+bool app_authenticate(const struct app *app, const char *authorization, const char **principal,
+		      struct err *err) MUST_USE;
+
+/* The token in keys/token, made there when missing. For `spoolbox serve` and `spoolbox token`. */
+bool app_make_token(const struct app *app, struct buf *token, struct err *err) MUST_USE;
+
+#endif

@@ -1,0 +1,390 @@
+/*
+ * The life of sandboxes: create, find, end. Every change of a row's state is one compare-and-set;
+ * who wins it does the rest of the work (stop, remove), and each part of that can be repeated.
+ * Order when something appears: files, then the row that names them. Order when it goes: the row,
+ * then what runs, then the files.
+ */
+#include "box/sandbox.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "box/incarnation.h"
+#include "box/sandbox_plan.h"
+
+#define ATTEMPTS  16 /* each fails only because another process changed the same name meanwhile */
+#define PURGE_MAX 64 /* ended lifetimes that one create cleans up at most */
+
+/* What one attempt at something that others do as well came to. */
+enum attempt { FAILED, DONE, AGAIN };
+
+/* Hands a row over; *from is zeroed. */
+static void move_row(struct sandbox_row *to, struct sandbox_row *from)
+{
+	*to = *from;
+	memset(from, 0, sizeof(*from));
+}
+
+static bool busy_name(const char *name, struct err *err)
+{
+	return err_set(err, ERR_BUSY, "sandbox %s is being changed by other calls all the time",
+		       name);
+}
+
+/* --- the end of a lifetime ----------------------------------------------------------------- */
+
+static bool time_is_over(const struct sandbox_row *row)
+{
+	return row->state == SANDBOX_LIVE && row->expires_at > 0 &&
+	       row->expires_at <= clock_wall_ms();
+}
+
+bool sandbox_is_over(const struct app *app, const struct sandbox_row *row)
+{
+	return time_is_over(row) && !incarnation_is_used(app, row->id);
+}
+
+/* What follows a won compare-and-set out of LIVE or KEPT. */
+static bool remove_incarnation(struct app *app, const struct sandbox_row *row, bool delete_files,
+			       bool *was_running, struct err *err)
+{
+	return incarnation_end(app, row, was_running, err) &&
+	       (!delete_files || spool_retire_files(&app->spool, row->files_id, err));
+}
+
+/* Ends a live sandbox whose time is over, holding its use lock exclusively so that nobody enters
+ * meanwhile. One that is in use is renewed instead. */
+static bool expire(struct app *app, const struct sandbox_row *row, struct err *err)
+{
+	struct err held = ERR_INIT;
+	AUTO_FD dir = -1;
+	AUTO_FD use = incarnation_open_use(app, row->id, &dir, err);
+	if (use < 0)
+		return false;
+	if (!lock_take(use, LOCK_EXCLUSIVE, 0, &held)) {
+		if (held.code == ERR_BUSY)
+			return row_sandbox_touch(app->db, row->id, clock_wall_ms(), 0, err) >= 0;
+		*err = held;
+		return false;
+	}
+	/* Under the lock the stamp cannot change any more. */
+	AUTO_SANDBOX_ROW now = {0};
+	int rc = row_sandbox_by_id(app->db, row->principal, row->id, &now, err);
+	if (rc < 0)
+		return false;
+	if (now.state !=
+	    SANDBOX_LIVE) /* somebody else did it; opening the lock may have made run/<id> */
+		return incarnation_end(app, row, NULL, err);
+	if (!time_is_over(&now))
+		return true;
+	rc = row_sandbox_move(app->db, row->id, SANDBOX_LIVE, SANDBOX_GONE, clock_wall_ms(), err);
+	if (rc != 1)
+		return rc == 0;
+	log_event(LOG_INFO, "sandbox_expired", "id=%s name=%s", row->id, row->name);
+	return remove_incarnation(app, row, true, NULL, err);
+}
+
+/* --- create -------------------------------------------------------------------------------- */
+
+static bool at_capacity(const struct app *app, struct err *err)
+{
+	err_set(err, ERR_QUOTA, "all %lld sandboxes of this server are in use; none was created",
+		(long long)app->conf->max_sandboxes);
+	return err_hint(
+		err, "Destroy one that is not needed any more (list_sandboxes, destroy_sandbox), "
+		     "use an existing one, or try again later.");
+}
+
+/* Tells whether the limit is reached when what is over has been cleaned up. */
+static bool is_full(struct app *app, bool *full, struct err *err)
+{
+	for (int i = 0; i < PURGE_MAX; i++) {
+		int64_t live = row_sandbox_count_live(app->db, err);
+		if (live < 0)
+			return false;
+		*full = live >= app->conf->max_sandboxes;
+		if (!*full)
+			return true;
+		AUTO_SANDBOX_ROW row = {0};
+		int rc = row_sandbox_expired(app->db, clock_wall_ms(), &row, err);
+		if (rc != 1)
+			return rc == 0;
+		if (!expire(app, &row, err))
+			return false;
+	}
+	return true;
+}
+
+static bool has_disk(const struct app *app, struct err *err)
+{
+	int64_t available = fs_free_bytes(app->spool.data_fd);
+	if (available < 0 || available >= app->conf->min_free)
+		return true;
+	err_set(err, ERR_QUOTA, "the server's disk has less than %lld bytes left; none was created",
+		(long long)app->conf->min_free);
+	return err_hint(
+		err,
+		"Destroy sandboxes with delete_files, or delete files in them, then try again.");
+}
+
+/* The transaction that makes a sandbox. kept is what the name was when the caller looked (id empty:
+ * nothing); when it is something else by now, nothing happens. */
+static enum attempt insert(struct app *app, const struct sandbox_row *kept,
+			   const struct sandbox_row *fresh, struct err *err)
+{
+	AUTO_TX tx = TX_INIT;
+	if (!db_begin(app->db, &tx, err))
+		return FAILED;
+	AUTO_SANDBOX_ROW now = {0};
+	if (row_sandbox_by_name(app->db, fresh->principal, fresh->name, &now, err) < 0)
+		return FAILED;
+	if (strcmp(now.id, kept->id) != 0 || now.state != kept->state)
+		return AGAIN;
+	/* The limit counts after the name: who lost a race for the name gets that sandbox. */
+	int64_t live = row_sandbox_count_live(app->db, err);
+	if (live < 0)
+		return FAILED;
+	if (live >= app->conf->max_sandboxes) {
+		at_capacity(app, err);
+		return FAILED;
+	}
+	int64_t ended_at = fresh->created_at;
+	if (kept->state == SANDBOX_KEPT &&
+	    row_sandbox_move(app->db, kept->id, SANDBOX_KEPT, SANDBOX_GONE, ended_at, err) < 0)
+		return FAILED;
+	int rc = row_sandbox_insert(app->db, fresh, err);
+	if (rc != 1)
+		return rc == 0 ? AGAIN : FAILED;
+	return db_commit(&tx, err) ? DONE : FAILED;
+}
+
+/* Takes fresh files back when their row did not come to be. After a commit that failed the
+ * database decides; as long as it cannot tell, files without a row are better than a row without
+ * files. */
+static void drop_files(struct app *app, const struct sandbox_row *fresh)
+{
+	struct err err = ERR_INIT;
+	AUTO_SANDBOX_ROW found = {0};
+	if (row_sandbox_by_id(app->db, fresh->principal, fresh->id, &found, &err) == 0 &&
+	    spool_retire_files(&app->spool, fresh->files_id, &err))
+		return;
+	if (err.code != ERR_NONE)
+		log_err(LOG_WARN, "sandbox_drop_files", &err);
+}
+
+/* Makes the files and the row. kept->id is empty when nothing was kept under the name. */
+static enum attempt make(struct app *app, const char *principal, const struct sandbox_plan *plan,
+			 const struct sandbox_row *kept, struct sandbox_row *row, struct err *err)
+{
+	bool takes_over = kept->state == SANDBOX_KEPT;
+	/* Whoever kept the files may have been interrupted before it stopped the sandbox; two must
+	 * not work on the same files. */
+	if (takes_over && !incarnation_end(app, kept, NULL, err))
+		return FAILED;
+	AUTO_SANDBOX_ROW fresh = {0};
+	sandbox_plan_row(plan, principal, takes_over ? kept->files_id : NULL, &fresh);
+	enum attempt result = FAILED;
+	if (takes_over || spool_make_files(&app->spool, fresh.files_id, err))
+		result = insert(app, kept, &fresh, err);
+	if (result == DONE)
+		move_row(row, &fresh);
+	else if (!takes_over)
+		drop_files(app, &fresh);
+	return result;
+}
+
+static enum attempt try_create(struct app *app, const char *principal,
+			       const struct sandbox_plan *plan, struct sandbox_row *row,
+			       bool *created, struct err *err)
+{
+	/* The limit is looked at before the name, so that a sandbox of that name which fills the
+	 * last place meanwhile is found and not taken for a reason to refuse. */
+	bool full;
+	if (!is_full(app, &full, err))
+		return FAILED;
+	AUTO_SANDBOX_ROW old = {0};
+	int rc = row_sandbox_by_name(app->db, principal, plan->name, &old, err);
+	if (rc < 0)
+		return FAILED;
+	if (rc == 1 && plan->name_is_made_up)
+		return AGAIN;
+	if (rc == 1 && time_is_over(&old))
+		return expire(app, &old, err) ? AGAIN : FAILED;
+	if (old.state == SANDBOX_LIVE) {
+		if (!sandbox_plan_fits(plan, &old, err))
+			return FAILED;
+		*created = false;
+		move_row(row, &old);
+		return DONE;
+	}
+	if (full) {
+		at_capacity(app, err);
+		return FAILED;
+	}
+	if (!has_disk(app, err))
+		return FAILED;
+	*created = true;
+	return make(app, principal, plan, &old, row, err);
+}
+
+bool sandbox_create(struct app *app, const char *principal, const struct sandbox_options *options,
+		    struct sandbox_row *row, bool *created, struct err *err)
+{
+	struct sandbox_plan plan;
+	if (!sandbox_plan_make(app, options, &plan, err))
+		return false;
+	for (int i = 0; i < ATTEMPTS; i++) {
+		sandbox_plan_new_name(&plan);
+		switch (try_create(app, principal, &plan, row, created, err)) {
+		case DONE:
+			return true;
+		case FAILED:
+			return false;
+		case AGAIN:
+			break;
+		}
+	}
+	return busy_name(plan.name, err);
+}
+
+/* --- find ---------------------------------------------------------------------------------- */
+
+static bool not_found(const char *handle, struct err *err)
+{
+	err_set(err, ERR_NOT_FOUND, "there is no sandbox %s", handle);
+	return err_hint(
+		err,
+		id_is_valid(handle)
+			? "An id belongs to one sandbox and ends with it. Look with "
+			  "list_sandboxes, or use a name: exec, write_text and upload_file make "
+			  "a missing one."
+			: "Look with list_sandboxes which exist, or make it with create_sandbox.");
+}
+
+static bool over(const char *handle, struct err *err)
+{
+	err_set(err, ERR_NOT_FOUND,
+		"the lifetime of sandbox %s is over; it is removed with its files", handle);
+	return err_hint(err,
+			"Make a new one with create_sandbox; a larger timeout, or a name without "
+			"timeout, lets it live longer.");
+}
+
+static bool only_kept(const char *handle, struct err *err)
+{
+	err_set(err, ERR_NOT_FOUND, "sandbox %s was destroyed; its files are kept", handle);
+	return err_hint(err, "create_sandbox with the same name makes a new one with these files; "
+			     "destroy_sandbox with delete_files removes them.");
+}
+
+static bool check_handle(const char *handle, struct err *err)
+{
+	if (handle != NULL && name_is_valid(handle)) /* an id has the form of a name, too */
+		return true;
+	if (handle == NULL || *handle == '\0')
+		return err_set(err, ERR_INVALID, "no sandbox was named");
+	AUTO_BUF shown = BUF_INIT;
+	text_quote(&shown, handle, strlen(handle), 64);
+	err_set(err, ERR_INVALID, "\"%s\" is neither a sandbox name nor a sandbox id",
+		buf_str(&shown));
+	return err_hint(
+		err,
+		"Names have 1 to %d letters, digits, - and _, and start with a letter or digit. "
+		"Nothing was changed.",
+		NAME_MAX_LEN);
+}
+
+/* The row of a valid handle, whatever its state; 1, 0, -1. */
+static int look_up(struct app *app, const char *principal, const char *handle,
+		   struct sandbox_row *row, struct err *err)
+{
+	return id_is_valid(handle) ? row_sandbox_by_id(app->db, principal, handle, row, err)
+				   : row_sandbox_by_name(app->db, principal, handle, row, err);
+}
+
+bool sandbox_find(struct app *app, const char *principal, const char *handle,
+		  struct sandbox_row *row, struct err *err)
+{
+	if (!check_handle(handle, err))
+		return false;
+	AUTO_SANDBOX_ROW found = {0};
+	int rc = look_up(app, principal, handle, &found, err);
+	if (rc < 0)
+		return false;
+	if (found.state == SANDBOX_KEPT)
+		return only_kept(handle, err);
+	if (found.state != SANDBOX_LIVE)
+		return not_found(handle, err);
+	if (sandbox_is_over(app, &found))
+		return over(handle, err);
+	move_row(row, &found);
+	return true;
+}
+
+bool sandbox_ensure(struct app *app, const char *principal, const char *handle,
+		    struct sandbox_row *row, bool *created, struct err *err)
+{
+	struct err missing = ERR_INIT;
+	if (sandbox_find(app, principal, handle, row, &missing)) {
+		*created = false;
+		return true;
+	}
+	/* An id is never made up by a caller: a missing one stays missing. */
+	if (missing.code != ERR_NOT_FOUND || id_is_valid(handle)) {
+		*err = missing;
+		return false;
+	}
+	struct sandbox_options options = {.name = handle};
+	return sandbox_create(app, principal, &options, row, created, err);
+}
+
+/* --- destroy ------------------------------------------------------------------------------- */
+
+static enum attempt try_destroy(struct app *app, const char *principal, const char *handle,
+				bool delete_files, struct sandbox_destroyed *out, struct err *err)
+{
+	AUTO_SANDBOX_ROW row = {0};
+	int rc = look_up(app, principal, handle, &row, err);
+	if (rc < 0)
+		return FAILED;
+	if (row.state != SANDBOX_LIVE && row.state != SANDBOX_KEPT) {
+		not_found(handle, err);
+		return FAILED;
+	}
+	if (row.state == SANDBOX_KEPT && !delete_files) {
+		only_kept(handle, err);
+		return FAILED;
+	}
+	enum sandbox_state to = delete_files ? SANDBOX_GONE : SANDBOX_KEPT;
+	rc = row_sandbox_move(app->db, row.id, row.state, to, clock_wall_ms(), err);
+	if (rc != 1)
+		return rc == 0 ? AGAIN : FAILED;
+	if (!remove_incarnation(app, &row, delete_files, &out->was_running, err))
+		return FAILED;
+	memcpy(out->id, row.id, sizeof(out->id));
+	out->name = TAKE_PTR(row.name);
+	out->files_deleted = delete_files;
+	return DONE;
+}
+
+bool sandbox_destroy(struct app *app, const char *principal, const char *handle, bool delete_files,
+		     struct sandbox_destroyed *out, struct err *err)
+{
+	if (!check_handle(handle, err))
+		return false;
+	for (int i = 0; i < ATTEMPTS; i++) {
+		switch (try_destroy(app, principal, handle, delete_files, out, err)) {
+		case DONE:
+			return true;
+		case FAILED:
+			return false;
+		case AGAIN:
+			break;
+		}
+	}
+	return busy_name(handle, err);
+}

@@ -1,0 +1,99 @@
+/*
+ * Sandboxes: create, find, use, list, destroy.
+ *
+ * State machine of a row (compare-and-set in the database, see doc/design.md):
+ *   live -> kept   destroy that keeps the files
+ *   live -> gone, kept -> gone   destroy with the files, end of the lifetime
+ *   kept -> gone   also when a new incarnation of the name takes the files over
+ * Whether a live sandbox runs is told by its lock alone; it is started on first use.
+ */
+#ifndef SPOOLBOX_BOX_SANDBOX_H
+#define SPOOLBOX_BOX_SANDBOX_H
+
+#include "box/app.h"
+#include "store/row_sandbox.h"
+
+#define SANDBOX_TEMPLATE_BASE "base"          /* the host's /usr */
+#define SANDBOX_TTL_MAX_S     (365 * 86400LL) /* longest lifetime; conf.c allows as much */
+#define SANDBOX_TEXTS_MAX     (64 * 1024)     /* bytes of env, and of labels, as JSON */
+
+struct sandbox_options {
+	const char *name;           /* NULL: made up, and the default lifetime applies */
+	const char *template;       /* NULL: base */
+	const char *network;        /* NULL: the setting's level */
+	int64_t ttl_ms;             /* 0: none given */
+	struct json_object *env;    /* object of strings or NULL; borrowed */
+	struct json_object *labels; /* likewise */
+};
+
+/* Makes a sandbox; nothing runs in it yet. Fails with ERR_QUOTA (retryable) at SMCP_MAX_SANDBOXES.
+ * When the name is live already: *created is false and the row is filled, provided that no other
+ * option asks for something else (then ERR_EXISTS). */
+bool sandbox_create(struct app *app, const char *principal, const struct sandbox_options *options,
+		    struct sandbox_row *row, bool *created, struct err *err) MUST_USE;
+
+/* Finds a live sandbox by id or name. ERR_NOT_FOUND (another principal's reads the same),
+ * ERR_INVALID for a handle that can be neither. An expired one is not found. */
+bool sandbox_find(struct app *app, const char *principal, const char *handle,
+		  struct sandbox_row *row, struct err *err) MUST_USE;
+
+/* As sandbox_find, but a missing name is created; *created tells. */
+bool sandbox_ensure(struct app *app, const char *principal, const char *handle,
+		    struct sandbox_row *row, bool *created, struct err *err) MUST_USE;
+
+/* Whether a live sandbox's lifetime is over: it does not answer then. One that is being used is
+ * not over; its lifetime counts from the end of the use. For lists. */
+bool sandbox_is_over(const struct app *app, const struct sandbox_row *row);
+
+/* In use: holds the shared use lock and descriptors until sandbox_leave. */
+struct sandbox_use {
+	int run_dir_fd, use_fd;
+	int workspace_fd, incoming_fd;
+	char *workspace_path;
+	struct runtime_box box; /* borrows from this struct */
+};
+#define SANDBOX_USE_INIT \
+	{ \
+		-1, -1, -1, -1, NULL, \
+		{ \
+			0 \
+		} \
+	}
+
+/* Enters a live sandbox: takes the use lock, stamps the activity, opens its directories. Does not
+ * start it. ERR_GONE when it was destroyed meanwhile. */
+bool sandbox_enter(struct app *app, const struct sandbox_row *row, struct sandbox_use *use,
+		   struct err *err) MUST_USE;
+void sandbox_leave(struct sandbox_use *use);
+#define AUTO_SANDBOX_USE __attribute__((cleanup(sandbox_leave))) struct sandbox_use
+
+/* Stamps the activity (at most every few seconds) and so renews the lifetime. sandbox_enter does
+ * it; do it again at the end of what took long. A failure is logged and nothing else: the work it
+ * belongs to was done. */
+void sandbox_touch(struct app *app, const struct sandbox_row *row);
+
+/* Checks an object of strings such as env: names as in a shell when names_are_variables, no NUL,
+ * together at most SANDBOX_TEXTS_MAX. what names the argument. NULL is fine. */
+bool sandbox_check_texts(const char *what, struct json_object *object, bool names_are_variables,
+			 struct err *err) MUST_USE;
+
+/* Starts an entered sandbox unless it runs. Many may try at once: it is started once. */
+bool sandbox_start(struct app *app, const struct sandbox_row *row, struct sandbox_use *use,
+		   struct err *err) MUST_USE;
+
+/* Whether it runs: 1, 0, or -1 with err. Touches nothing. */
+int sandbox_running(struct app *app, const struct sandbox_row *row, struct err *err);
+
+/* What became of a destroy. */
+struct sandbox_destroyed {
+	char id[ID_LEN + 1];
+	char *name; /* xstrdup'ed; the caller frees it */
+	bool was_running;
+	bool files_deleted; /* false: they wait for the next sandbox of that name */
+};
+/* Ends everything in it and removes it. Works on live sandboxes, and with delete_files on kept
+ * ones. */
+bool sandbox_destroy(struct app *app, const char *principal, const char *handle, bool delete_files,
+		     struct sandbox_destroyed *out, struct err *err) MUST_USE;
+
+#endif
