@@ -1,0 +1,91 @@
+/* See target.h. */
+#include "mcp/target.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+
+bool target_find(const struct tool_call *call, const char *handle, struct target *target,
+		 struct err *err)
+{
+	struct app *app = call->app;
+	target->created = false;
+	return sandbox_find(app, call->principal, handle, &target->row, err) &&
+	       sandbox_enter(app, &target->row, &target->use, err);
+}
+
+bool target_ensure(const struct tool_call *call, const char *handle, struct target *target,
+		   struct err *err)
+{
+	struct app *app = call->app;
+	return sandbox_ensure(app, call->principal, handle, &target->row, &target->created, err) &&
+	       sandbox_enter(app, &target->row, &target->use, err);
+}
+
+void target_leave(struct target *target)
+{
+	sandbox_leave(&target->use);
+	sandbox_row_finish(&target->row);
+}
+
+void target_describe(const struct target *target, struct json_object *result, struct buf *note)
+{
+	json_add_str(result, "sandbox", target->row.name);
+	json_add_str(result, "sandbox_id", target->row.id);
+	json_add_bool(result, "sandbox_created", target->created);
+	if (!target->created)
+		return;
+	/* A row that took over kept files names another directory than its own. */
+	if (strcmp(target->row.id, target->row.files_id) == 0)
+		target_note(note, "Sandbox %s did not exist and was created: it began empty.",
+			    target->row.name);
+	else
+		target_note(
+			note,
+			"Sandbox %s did not exist and was created with the files that were kept "
+			"from the earlier one.",
+			target->row.name);
+}
+
+void target_add_time(struct json_object *result, const char *key, int64_t wall_ms)
+{
+	char text[CLOCK_RFC3339_LEN];
+	if (wall_ms > 0)
+		json_add_str(result, key, clock_rfc3339(wall_ms, text));
+}
+
+void target_add_path(struct json_object *result, const char *key, const struct buf *relative)
+{
+	AUTO_BUF path = BUF_INIT;
+	buf_puts(&path, "/workspace");
+	if (relative->len > 0) {
+		buf_putc(&path, '/');
+		buf_append(&path, relative->data, relative->len);
+	}
+	json_add_strn(result, key, path.data, path.len);
+}
+
+void target_note(struct buf *note, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	char *text = NULL;
+	int len = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (len < 0)
+		return;
+	if (note->len > 0)
+		buf_putc(note, ' ');
+	buf_append(note, text, (size_t)len);
+	free(text);
+}
+
+void target_add_note(struct json_object *result, const struct buf *note)
+{
+	if (note->len > 0)
+		json_add_strn(result, "note", note->data, note->len);
+}

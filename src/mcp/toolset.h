@@ -1,0 +1,23 @@
+/* Every tool of the product, one per line; toolset.c puts them in order. */
+#ifndef SPOOLBOX_MCP_TOOLSET_H
+#define SPOOLBOX_MCP_TOOLSET_H
+
+#include "mcp/tool.h"
+
+/* tool_sandbox.c */
+extern const struct tool tool_list_sandboxes;
+extern const struct tool tool_create_sandbox;
+extern const struct tool tool_destroy_sandbox;
+extern const struct tool tool_kill_sandbox;
+/* tool_exec.c */
+extern const struct tool tool_exec;
+/* tool_file.c, tool_read.c, tool_edit.c */
+extern const struct tool tool_list_files;
+extern const struct tool tool_read_text;
+extern const struct tool tool_write_text;
+extern const struct tool tool_edit_text;
+/* tool_link.c */
+extern const struct tool tool_upload_file;
+extern const struct tool tool_download_file;
+
+#endif
