@@ -1,0 +1,129 @@
+/*
+ * The worker: settings, spool and database, then one request after the other. It keeps nothing
+ * between requests, so it may be ended and started at any time. While it cannot start it
+ * answers 503 and tries again with the next request: a process that ends at once would only be
+ * started again in a loop, with its reason nowhere to be seen.
+ */
+#include <errno.h>
+#include <grp.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "box/app.h"
+#include "mcp/endpoint.h"
+#include "mcp/instructions.h"
+#include "mcp/toolset.h"
+#include "web/fcgi.h"
+#include "web/refuse.h"
+#include "web/route.h"
+
+struct service {
+	struct conf conf;
+	struct app app;
+	struct endpoint endpoint;
+	bool ready;
+};
+
+/* bwrap started as root is no sandbox, and files of root in the spool would lock out everybody
+ * else: root becomes the owner of the spool first. */
+static bool leave_root(const struct conf *conf, struct err *err)
+{
+	struct stat st;
+	if (geteuid() != 0)
+		return true;
+	if (stat(conf->spool, &st) != 0) {
+		err_set(err, ERR_UNAVAILABLE,
+			"the directory that SMCP_SPOOL names cannot be read: %s", strerror(errno));
+		return err_hint(
+			err, "Make it with 'install -d -m 0700 -o USER DIRECTORY', where USER is "
+			     "whom Spoolbox is to run as.");
+	}
+	if (st.st_uid == 0) {
+		err_set(err, ERR_UNAVAILABLE,
+			"Spoolbox was started as root and its spool is root's: "
+			"sandboxes are not run by root");
+		return err_hint(err,
+				"Give the spool to an ordinary user: chown -R USER DIRECTORY.");
+	}
+	if (setgroups(1, &st.st_gid) != 0 || setgid(st.st_gid) != 0 || setuid(st.st_uid) != 0)
+		return err_sys(err, "become the owner of the spool");
+	return true;
+}
+
+static bool authenticate(void *app, const char *authorization, const char **principal,
+			 struct err *err)
+{
+	return app_authenticate(app, authorization, principal, err);
+}
+
+static bool open_service(struct service *service, struct err *err)
+{
+	enum log_level level;
+	if (!conf_load(&service->conf, err) || !leave_root(&service->conf, err))
+		return false;
+	if (log_level_parse(service->conf.log_level, &level))
+		log_open("spoolbox.fcgi", level);
+	if (!app_open(&service->app, &service->conf, err))
+		return false;
+	service->endpoint = (struct endpoint){
+		.app = &service->app,
+		.tools = &toolset,
+		.authenticate = authenticate,
+		.name = "spoolbox",
+		.title = "Spoolbox",
+		.version = PACKAGE_VERSION,
+		.description = "Sandboxes to run commands and process files in",
+		.instructions = instructions_make,
+		.public_url = service->conf.public_url,
+		.allowed_origins = service->conf.allowed_origins,
+		.max_body = (size_t)service->conf.max_body,
+	};
+	return endpoint_check(&service->endpoint, err);
+}
+
+static void close_service(struct service *service)
+{
+	app_close(&service->app);
+	conf_finish(&service->conf);
+	service->ready = false;
+}
+
+/* Opens the service unless it is open; says why not in the log. */
+static bool ensure_service(struct service *service)
+{
+	struct err err = ERR_INIT;
+	if (!service->ready) {
+		service->ready = open_service(service, &err);
+		if (!service->ready) {
+			log_err(LOG_ERROR, "start", &err);
+			close_service(service);
+		}
+	}
+	return service->ready;
+}
+
+static void serve(void *ctx, const struct http_request *request, const struct http_sink *sink)
+{
+	struct service *service = ctx;
+	if (ensure_service(service))
+		route_serve(&service->endpoint, request, sink);
+	else
+		refuse(sink, 503, err_name(ERR_UNAVAILABLE), "the service is not configured",
+		       "Its operator should look at the web server's error log or run 'spoolbox "
+		       "doctor'.",
+		       NULL);
+}
+
+int main(void)
+{
+	struct service service = {.app = {.spool = SPOOL_INIT}};
+	log_open("spoolbox.fcgi", LOG_INFO);
+	umask(022); /* of directories and files in workspaces; our own files have explicit modes */
+	ensure_service(&service);
+	int status = fcgi_run(serve, &service);
+	if (service.ready)
+		close_service(&service);
+	return status;
+}

@@ -1,0 +1,24 @@
+/*
+ * The libfcgi adapter: FastCGI requests, or one plain CGI request, as struct http_request and
+ * struct http_sink. The only file that knows libfcgi.
+ *
+ * A worker serves one request at a time. TERM, INT, HUP and USR1 stay blocked and are only read
+ * between requests, so that a stop lets the request at hand finish; libfcgi itself would cut its
+ * body, since it does not retry interrupted reads.
+ */
+#ifndef SPOOLBOX_WEB_FCGI_H
+#define SPOOLBOX_WEB_FCGI_H
+
+#include "mcp/http.h"
+
+typedef void fcgi_handler(void *ctx, const struct http_request *request,
+			  const struct http_sink *sink);
+
+/* Serves what the web server started this process for: requests on the socket that is descriptor
+ * 0 until told to stop, or the one CGI request of the environment. Returns the exit status. */
+int fcgi_run(fcgi_handler *handle, void *ctx);
+
+/* The accept loop alone, on a listening socket. */
+bool fcgi_serve(int listen_fd, fcgi_handler *handle, void *ctx, struct err *err) MUST_USE;
+
+#endif
