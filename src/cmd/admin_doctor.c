@@ -1,0 +1,268 @@
+/*
+ * spoolbox doctor: looks at this machine and says what is missing and what to do about it. A
+ * table of checks; each writes one line. FAIL makes the exit status 1, WARN does not.
+ */
+#include <fcntl.h>
+#include <pwd.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/num.h"
+#include "box/exec.h"
+#include "cmd/admin.h"
+
+enum verdict { OK, WARN, FAIL };
+
+struct doctor {
+	const struct conf *conf;
+	struct app *app; /* NULL: the spool could not be opened */
+	struct err app_err;
+	bool failed;
+};
+
+static void report(struct doctor *doctor, enum verdict verdict, const char *fmt, ...)
+	PRINTF_LIKE(3, 4);
+
+static void report(struct doctor *doctor, enum verdict verdict, const char *fmt, ...)
+{
+	static const char *const words[] = {[OK] = "OK  ", [WARN] = "WARN", [FAIL] = "FAIL"};
+	va_list args;
+	va_start(args, fmt);
+	char *text;
+	if (vasprintf(&text, fmt, args) >= 0) {
+		printf("%s %s\n", words[verdict], text);
+		free(text);
+	}
+	va_end(args);
+	doctor->failed |= verdict == FAIL;
+}
+
+static void report_err(struct doctor *doctor, const char *what, const struct err *err)
+{
+	report(doctor, FAIL, "%s: %s%s%s%s%s. %s", what, err_message(err),
+	       err->trace[0] != '\0' ? " (" : "", err->trace, err->sys != 0 ? ": " : "",
+	       err->sys != 0 ? strerror(err->sys) : "", err_next(err));
+}
+
+static void check_user(struct doctor *doctor)
+{
+	const struct passwd *pw = getpwuid(geteuid());
+	report(doctor, OK, "user: %s (uid %u)", pw != NULL ? pw->pw_name : "without a name",
+	       (unsigned)geteuid());
+}
+
+static void check_kernel(struct doctor *doctor)
+{
+	struct utsname name;
+	unsigned major = 0, minor = 0;
+	/* close_range came with 5.9, openat2 with 5.6, pidfds with 5.3. */
+	if (uname(&name) != 0 || sscanf(name.release, "%u.%u", &major, &minor) != 2)
+		report(doctor, WARN, "kernel: version unknown; 5.9 or newer is needed");
+	else if (major < 5 || (major == 5 && minor < 9))
+		report(doctor, FAIL, "kernel: %s is too old; 5.9 or newer is needed", name.release);
+	else
+		report(doctor, OK, "kernel: %s", name.release);
+}
+
+/* Value of a kernel setting, -1 when there is none. */
+static int64_t kernel_setting(const char *path)
+{
+	char text[32] = "";
+	int64_t value;
+	AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
+	if (n > 0 && text[n - 1] == '\n')
+		text[n - 1] = '\0';
+	return num_parse_int(text, 0, INT64_MAX, &value) ? value : -1;
+}
+
+static bool can_make_user_namespace(void)
+{
+	int status = 1;
+	pid_t pid = fork();
+	if (pid == 0)
+		_exit(unshare(CLONE_NEWUSER) == 0 ? 0 : 1);
+	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+static void check_namespaces(struct doctor *doctor)
+{
+	if (can_make_user_namespace())
+		report(doctor, OK, "user namespaces: this user can make them");
+	else if (kernel_setting("/proc/sys/kernel/unprivileged_userns_clone") == 0)
+		report(doctor, FAIL,
+		       "user namespaces: switched off. As root: "
+		       "sysctl -w kernel.unprivileged_userns_clone=1");
+	else if (kernel_setting("/proc/sys/user/max_user_namespaces") == 0)
+		report(doctor, FAIL,
+		       "user namespaces: none allowed. As root: "
+		       "sysctl -w user.max_user_namespaces=15000");
+	else
+		report(doctor, FAIL,
+		       "user namespaces: refused. In a container, allow them there "
+		       "(Docker: a seccomp profile that permits unshare)");
+}
+
+static void check_spool(struct doctor *doctor)
+{
+	if (doctor->app == NULL)
+		report_err(doctor, "spool", &doctor->app_err);
+	else
+		report(doctor, OK, "spool: %s is ours alone, database version %d",
+		       doctor->conf->spool, db_schema_version(doctor->app->db));
+}
+
+static void check_room(struct doctor *doctor)
+{
+	int64_t room = doctor->app != NULL ? fs_free_bytes(doctor->app->spool.data_fd) : -1;
+	long long mib = (long long)(room >> 20);
+	if (room < 0)
+		report(doctor, WARN, "disk room: unknown");
+	else if (room < doctor->conf->min_free)
+		report(doctor, FAIL,
+		       "disk room: %lld MiB free, less than SMCP_MIN_FREE_BYTES "
+		       "(%lld MiB): nothing can be written. Make room",
+		       mib, (long long)(doctor->conf->min_free >> 20));
+	else
+		report(doctor, OK, "disk room: %lld MiB free for sandboxes", mib);
+}
+
+static void check_runtime(struct doctor *doctor)
+{
+	struct err err = ERR_INIT;
+	const struct runtime *runtime = runtime_find(doctor->conf->runtime);
+	if (runtime == NULL)
+		report(doctor, FAIL, "runtime: there is no runtime \"%s\"", doctor->conf->runtime);
+	else if (!runtime->probe(&err))
+		report_err(doctor, "runtime", &err);
+	else
+		report(doctor, OK, "runtime: %s can be used", runtime->name);
+}
+
+static bool ran_fine(const struct session *session, struct err *err)
+{
+	AUTO_BUF text = BUF_INIT;
+	AUTO_BUF complaint = BUF_INIT;
+	capture_text(&session->out, &text);
+	if (session->status.end == RUNTIME_END_EXIT && session->status.code == 0 &&
+	    strcmp(buf_str(&text), "fine") == 0)
+		return true;
+	capture_text(&session->err, &complaint);
+	return err_set(err, ERR_UNAVAILABLE, "a test command ended with status %d: %s",
+		       session->status.code, buf_str(&complaint));
+}
+
+/* Runs a real command in an own sandbox and describes what isolated it. */
+static bool run_command(struct app *app, const struct sandbox_row *row, struct buf *isolation,
+			struct err *err)
+{
+	AUTO_SANDBOX_USE use = SANDBOX_USE_INIT;
+	struct exec_options options = {.command = "printf fine", .timeout_ms = 20000};
+	struct session session;
+	size_t len;
+	if (!sandbox_enter(app, row, &use, err))
+		return false;
+	session_init(&session, 4096, 4096);
+	bool ok = exec_run(app, row, &use, &options, &session, err) && ran_fine(&session, err);
+	session_finish(&session);
+	AUTO_JSON *about = app->runtime->describe(&use.box);
+	buf_puts(isolation, json_text(about, &len));
+	return ok;
+}
+
+static void check_sandbox(struct doctor *doctor)
+{
+	struct err err = ERR_INIT, ignored = ERR_INIT;
+	AUTO_SANDBOX_ROW row = {0};
+	AUTO_BUF isolation = BUF_INIT;
+	struct sandbox_destroyed gone = {0};
+	bool created;
+	if (doctor->app == NULL) {
+		report(doctor, FAIL, "sandbox: not tried, the spool comes first");
+		return;
+	}
+	const struct sandbox_options options = {.ttl_ms = 60000};
+	if (!sandbox_create(doctor->app, "doctor", &options, &row, &created, &err)) {
+		report_err(doctor, "sandbox", &err);
+		return;
+	}
+	bool ok = run_command(doctor->app, &row, &isolation, &err);
+	if (sandbox_destroy(doctor->app, "doctor", row.id, true, &gone, &ignored))
+		free(gone.name);
+	if (ok)
+		report(doctor, OK, "sandbox: a command ran in it: %s", buf_str(&isolation));
+	else
+		report_err(doctor, "sandbox", &err);
+}
+
+static void check_worker(struct doctor *doctor)
+{
+	AUTO_BUF path = BUF_INIT;
+	if (admin_find_ours("spoolbox.fcgi", &path))
+		report(doctor, OK, "worker: %s", buf_str(&path));
+	else
+		report(doctor, FAIL,
+		       "worker: spoolbox.fcgi was not found beside spoolbox or in %s. "
+		       "make install puts it there",
+		       PKGLIBEXECDIR);
+}
+
+static void check_lighttpd(struct doctor *doctor)
+{
+	AUTO_BUF path = BUF_INIT;
+	if (admin_find_system("lighttpd", &path))
+		report(doctor, OK, "lighttpd: %s", buf_str(&path));
+	else
+		report(doctor, WARN,
+		       "lighttpd: not found; only `spoolbox serve` needs it. "
+		       "apt-get install lighttpd");
+}
+
+static void check_token(struct doctor *doctor)
+{
+	if (doctor->app != NULL && doctor->app->token != NULL)
+		report(doctor, OK, "token: set");
+	else
+		report(doctor, WARN, "token: none yet, every call is refused. Run: spoolbox token");
+}
+
+static void note_setting(void *ctx, const struct conf_view *view)
+{
+	if (view->note != NULL && strcmp(view->source, "default") != 0)
+		report(ctx, WARN, "setting %s=%s: %s", view->name, view->value, view->note);
+}
+
+static void check_settings(struct doctor *doctor)
+{
+	report(doctor, OK, "settings: all understood");
+	conf_each(doctor->conf, note_setting, doctor);
+}
+
+static void (*const checks[])(struct doctor *doctor) = {
+	check_user,       check_kernel,  check_settings, check_spool,  check_room,     check_token,
+	check_namespaces, check_runtime, check_sandbox,  check_worker, check_lighttpd,
+};
+
+int admin_doctor(const struct admin *admin, int argc, char **argv)
+{
+	struct app app;
+	struct doctor doctor = {.conf = admin->conf, .app_err = ERR_INIT};
+	(void)argv;
+	if (argc != 1)
+		return admin_misused("doctor takes no arguments");
+	if (app_open(&app, admin->conf, &doctor.app_err))
+		doctor.app = &app;
+	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
+		checks[i](&doctor);
+	if (doctor.app != NULL)
+		app_close(&app);
+	return doctor.failed ? ADMIN_FAILED : ADMIN_OK;
+}

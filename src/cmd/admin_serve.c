@@ -1,0 +1,344 @@
+/*
+ * spoolbox serve: runs a lighttpd of its own in the foreground, for trying things out and for
+ * machines without a web server. Everything it needs is in a run directory below the spool
+ * (serve-XXXXXX, mode 0700): the configuration, the sockets, and a link to spoolbox.fcgi, so
+ * that no path has to be quoted or fit into a socket address. lighttpd works in that directory.
+ *
+ * Endings. TERM or INT: lighttpd is told to stop, then its whole process group (the workers;
+ * sandboxes have sessions of their own and live on) is ended and the directory removed. kill -9
+ * of this process: the kernel tells lighttpd (PR_SET_PDEATHSIG), and workers watch their parent.
+ * The directory that then stays is removed by the next serve: it is known to be dead by its lock.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/lock.h"
+#include "cmd/admin.h"
+
+#define RUN_PREFIX "serve-"
+#define STOP_MS    5000 /* then KILL; lighttpd and workers need some 20 ms */
+
+/* Two pools, so that long transfers do not starve calls. stream-*-body 1, not 2: half the
+ * copies; but 2 for downloads, else lighttpd takes a whole file from the worker at once, and the
+ * link would be used up however little of it the client got. No error log: with -D the workers' log
+ * lines reach our standard error. */
+static const char config_text[] =
+	"server.bind = \"%s\"\n"
+	"server.port = %s\n"
+	"server.document-root = \"empty\"\n"
+	"server.upload-dirs = ( \".\" )\n"
+	"server.tag = \"spoolbox\"\n"
+	"server.modules = ( \"mod_fastcgi\" )\n"
+	"server.stream-request-body = 1\n"
+	"server.stream-response-body = 1\n"
+	"$HTTP[\"url\"] =~ \"^/files/\" { server.stream-response-body = 2 }\n"
+	"server.max-read-idle = 120\n"
+	"fastcgi.server = (\n"
+	"  \"/files\" => (( \"socket\" => \"files.sock\", \"bin-path\" => \"./spoolbox.fcgi\",\n"
+	"                \"max-procs\" => %lld, \"check-local\" => \"disable\" )),\n"
+	"  \"/\" => (( \"socket\" => \"mcp.sock\", \"bin-path\" => \"./spoolbox.fcgi\",\n"
+	"           \"max-procs\" => %lld, \"check-local\" => \"disable\" ))\n"
+	")\n";
+
+/* Numeric forms of SMCP_HOST and SMCP_PORT, as getnameinfo writes them. */
+struct address {
+	char host[64];
+	char port[16];
+};
+
+struct run_dir {
+	int spool_fd; /* borrowed */
+	int fd, lock_fd;
+	char name[sizeof(RUN_PREFIX) + 6];
+};
+
+static bool bind_once(const struct addrinfo *ai, const struct conf *conf, struct err *err)
+{
+	AUTO_FD fd = socket(ai->ai_family, ai->ai_socktype | SOCK_CLOEXEC, ai->ai_protocol);
+	int on = 1;
+	if (fd < 0)
+		return err_sys(err, "socket");
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+	    bind(fd, ai->ai_addr, ai->ai_addrlen) == 0 && listen(fd, 1) == 0)
+		return true;
+	if (errno == EADDRINUSE) {
+		err_set(err, ERR_CONFLICT, "port %lld on %s is in use by another program",
+			(long long)conf->port, conf->host);
+		return err_hint(err, "stop that program or choose another port: SMCP_PORT=8001");
+	}
+	err_set(err, ERR_UNAVAILABLE, "cannot listen on %s port %lld: %s", conf->host,
+		(long long)conf->port, strerror(errno));
+	return err_hint(err, "set SMCP_HOST and SMCP_PORT to an address of this machine and a "
+			     "port above 1023");
+}
+
+/* Looks the address up and tries it, so that what is wrong is said in our words. */
+static bool check_address(const struct conf *conf, struct address *address, struct err *err)
+{
+	struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV,
+				 .ai_socktype = SOCK_STREAM};
+	struct addrinfo *ai;
+	snprintf(address->port, sizeof(address->port), "%lld", (long long)conf->port);
+	int rc = getaddrinfo(conf->host, address->port, &hints, &ai);
+	if (rc != 0) {
+		err_set(err, ERR_INVALID, "SMCP_HOST=%s is no address of this machine: %s",
+			conf->host, gai_strerror(rc));
+		return err_hint(err, "use 127.0.0.1, or 0.0.0.0 for all addresses");
+	}
+	bool v6 = ai->ai_family == AF_INET6;
+	char host[sizeof(address->host) - 2];
+	rc = getnameinfo(ai->ai_addr, ai->ai_addrlen, host, sizeof(host), NULL, 0, NI_NUMERICHOST);
+	bool ok = rc == 0 ? bind_once(ai, conf, err)
+			  : err_set(err, ERR_INVALID, "SMCP_HOST=%s: %s", conf->host,
+				    gai_strerror(rc));
+	freeaddrinfo(ai);
+	if (ok)
+		snprintf(address->host, sizeof(address->host), v6 ? "[%s]" : "%s", host);
+	return ok;
+}
+
+/* Whether dirfd/name is a run directory whose owner has ended. */
+static bool is_dead(int dirfd, const char *name)
+{
+	struct err err = ERR_INIT;
+	AUTO_FD dir = fs_open_dir(dirfd, name, &err);
+	if (dir < 0)
+		return false;
+	AUTO_FD lock = lock_open(dir, "lock", &err);
+	return lock >= 0 && lock_is_held(lock) == 0;
+}
+
+static void remove_dead(int spool_fd)
+{
+	struct err err = ERR_INIT;
+	int fd = fcntl(spool_fd, F_DUPFD_CLOEXEC, 0);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	if (dir == NULL) {
+		util_close(&fd);
+		return;
+	}
+	rewinddir(dir);
+	for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
+		if (strncmp(entry->d_name, RUN_PREFIX, strlen(RUN_PREFIX)) == 0 &&
+		    is_dead(spool_fd, entry->d_name) &&
+		    !fs_remove_tree(spool_fd, entry->d_name, &err))
+			admin_fail(&err);
+	closedir(dir);
+}
+
+/* Makes the directory and takes its lock while no other serve looks for dead ones. */
+static bool make_run_dir(const struct app *app, struct run_dir *run, struct err *err)
+{
+	run->spool_fd = app->spool.root_fd;
+	AUTO_FD guard = lock_open(run->spool_fd, "serve.lock", err);
+	if (guard < 0 || !lock_take(guard, LOCK_EXCLUSIVE, STOP_MS, err))
+		return false;
+	remove_dead(run->spool_fd);
+	if (fchdir(run->spool_fd) != 0)
+		return err_sys(err, "enter the spool");
+	strcpy(run->name, RUN_PREFIX "XXXXXX");
+	if (mkdtemp(run->name) == NULL)
+		return err_sys(err, "make a run directory in the spool");
+	run->fd = fs_open_dir(run->spool_fd, run->name, err);
+	if (run->fd < 0)
+		return false;
+	run->lock_fd = lock_open(run->fd, "lock", err);
+	return run->lock_fd >= 0 && lock_take(run->lock_fd, LOCK_EXCLUSIVE, 0, err);
+}
+
+static void drop_run_dir(struct run_dir *run)
+{
+	struct err err = ERR_INIT;
+	if (run->fd >= 0 && !fs_remove_tree(run->spool_fd, run->name, &err))
+		admin_fail(&err);
+	util_close(&run->fd);
+	util_close(&run->lock_fd);
+}
+
+static bool fill_run_dir(const struct run_dir *run, const struct conf *conf,
+			 const struct address *address, struct err *err)
+{
+	AUTO_BUF worker = BUF_INIT;
+	AUTO_BUF text = BUF_INIT;
+	if (!admin_find_ours("spoolbox.fcgi", &worker)) {
+		err_set(err, ERR_UNAVAILABLE, "spoolbox.fcgi was not found");
+		return err_hint(err, "it must lie beside spoolbox or in " PKGLIBEXECDIR
+				     " (make install puts it there)");
+	}
+	if (symlinkat(buf_str(&worker), run->fd, "spoolbox.fcgi") != 0)
+		return err_sys(err, "link to spoolbox.fcgi");
+	if (mkdirat(run->fd, "empty", 0700) != 0)
+		return err_sys(err, "make the document root");
+	buf_printf(&text, config_text, address->host, address->port, (long long)conf->workers,
+		   (long long)conf->workers);
+	return fs_write_atomic(run->fd, "lighttpd.conf", text.data, text.len, 0600, err);
+}
+
+/* Workers load their settings from the environment alone, with what this process resolved: the
+ * settings file may be readable for root only. No secret is on a command line or in a file. */
+static void export_setting(void *ctx, const struct conf_view *view)
+{
+	const struct conf *conf = ctx;
+	const char *value = view->value;
+	if (strcmp(view->source, "file") != 0)
+		return;
+	if (strcmp(view->name, "SMCP_TOKEN") == 0)
+		value = conf->token;
+	else if (strcmp(view->name, "SMCP_SIGNING_KEY") == 0)
+		value = conf->signing_key;
+	if (value != NULL)
+		setenv(view->name, value, 1);
+}
+
+static void export_settings(const struct conf *conf)
+{
+	conf_each(conf, export_setting, (void *)conf);
+	setenv("SMCP_ENV_FILE", "/dev/null", 1);
+}
+
+/* In the child, which becomes lighttpd. */
+static void exec_lighttpd(const char *program, const struct run_dir *run, pid_t parent)
+{
+	sigset_t none;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	setpgid(0, 0);
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || fchdir(run->fd) != 0 ||
+	    prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent)
+		_exit(127);
+	execl(program, "lighttpd", "-D", "-f", "lighttpd.conf", (char *)NULL);
+	_exit(127);
+}
+
+static pid_t start_lighttpd(const struct run_dir *run, struct err *err)
+{
+	AUTO_BUF program = BUF_INIT;
+	if (!admin_find_system("lighttpd", &program)) {
+		err_set(err, ERR_UNAVAILABLE, "lighttpd was not found");
+		err_hint(err, "install it: apt-get install lighttpd (or use a web server that you "
+			      "have: see contrib/apache and contrib/lighttpd)");
+		return -1;
+	}
+	pid_t parent = getpid();
+	pid_t pid = fork();
+	if (pid < 0)
+		err_sys(err, "fork");
+	if (pid == 0)
+		exec_lighttpd(buf_str(&program), run, parent);
+	return pid;
+}
+
+/* Reaps lighttpd, by force when it does not end. */
+static int reap_lighttpd(pid_t pid)
+{
+	int status = 0;
+	int64_t until = clock_mono_ms() + STOP_MS;
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		if (clock_mono_ms() >= until)
+			kill(-pid, SIGKILL);
+		clock_sleep_ms(10);
+	}
+	return status;
+}
+
+/* Ends what is left of lighttpd's process group: workers that still serve a request. The kernel
+ * gives the group's number to nobody else while it has a member. */
+static void end_group(pid_t pid)
+{
+	int64_t until = clock_mono_ms() + STOP_MS;
+	if (kill(-pid, SIGTERM) != 0)
+		return;
+	while (kill(-pid, 0) == 0) {
+		if (clock_mono_ms() >= until)
+			kill(-pid, SIGKILL);
+		clock_sleep_ms(10);
+	}
+}
+
+/* Waits for lighttpd's end or a signal that asks for ours. True when we were asked. */
+static bool wait_for_end(pid_t pid, const sigset_t *set)
+{
+	for (;;) {
+		siginfo_t info = {0};
+		int sig = sigwaitinfo(set, NULL);
+		if (sig == SIGTERM || sig == SIGINT || sig == SIGHUP) {
+			kill(pid, SIGTERM);
+			return true;
+		}
+		if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+		    info.si_pid == pid)
+			return false;
+	}
+}
+
+static bool run_lighttpd(const struct run_dir *run, const struct conf *conf,
+			 const struct address *address, struct err *err)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	pid_t pid = start_lighttpd(run, err);
+	if (pid < 0)
+		return false;
+	printf("Spoolbox serves http://%s:%s/mcp (spool %s). The token: spoolbox token\n",
+	       address->host, address->port, conf->spool);
+	fflush(stdout);
+	bool asked = wait_for_end(pid, &set);
+	int status = reap_lighttpd(pid);
+	end_group(pid);
+	if (asked)
+		return true;
+	err_set(err, ERR_UNAVAILABLE, "lighttpd ended by itself (%s %d)",
+		WIFSIGNALED(status) ? "signal" : "status",
+		WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	return err_hint(err, "its own message is above this one");
+}
+
+static bool serve(struct app *app, const struct conf *conf, struct err *err)
+{
+	struct address address;
+	struct run_dir run = {.fd = -1, .lock_fd = -1};
+	AUTO_BUF token = BUF_INIT;
+	if (app->token == NULL && !app_make_token(app, &token, err))
+		return false;
+	if (!check_address(conf, &address, err))
+		return false;
+	bool ok = make_run_dir(app, &run, err) && fill_run_dir(&run, conf, &address, err);
+	if (ok) {
+		export_settings(conf);
+		ok = run_lighttpd(&run, conf, &address, err);
+	}
+	drop_run_dir(&run);
+	return ok;
+}
+
+int admin_serve(const struct admin *admin, int argc, char **argv)
+{
+	struct err err = ERR_INIT;
+	struct app app;
+	(void)argv;
+	if (argc != 1)
+		return admin_misused("serve takes no arguments; set SMCP_HOST and SMCP_PORT");
+	if (!app_open(&app, admin->conf, &err))
+		return admin_fail(&err);
+	bool ok = serve(&app, admin->conf, &err);
+	app_close(&app);
+	return ok ? ADMIN_OK : admin_fail(&err);
+}

@@ -1,0 +1,101 @@
+/*
+ * Who the operator's program runs as, for whom it acts, and where programs are. bwrap started as
+ * root is no sandbox, and files that root makes in the spool would lock the workers out: so root
+ * becomes the service user before anything is touched.
+ */
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "cmd/admin.h"
+
+static const char *const system_dirs[] = {"/usr/sbin", "/usr/local/sbin", "/sbin",
+					  "/usr/bin",  "/usr/local/bin",  "/bin"};
+
+static const struct passwd *owner_of_spool(const struct conf *conf)
+{
+	struct stat st;
+	if (stat(conf->spool, &st) != 0 || st.st_uid == 0)
+		return NULL;
+	return getpwuid(st.st_uid);
+}
+
+static bool become(const struct passwd *pw, struct err *err)
+{
+	if (initgroups(pw->pw_name, pw->pw_gid) != 0 || setgid(pw->pw_gid) != 0 ||
+	    setuid(pw->pw_uid) != 0)
+		return err_sys(err, "change to user %s", pw->pw_name);
+	setenv("HOME", pw->pw_dir, 1);
+	setenv("USER", pw->pw_name, 1);
+	setenv("LOGNAME", pw->pw_name, 1);
+	return true;
+}
+
+bool admin_become(const struct conf *conf, const char *user, struct err *err)
+{
+	if (geteuid() != 0) {
+		const struct passwd *pw = user != NULL ? getpwnam(user) : NULL;
+		if (user == NULL || (pw != NULL && pw->pw_uid == geteuid()))
+			return true;
+		err_set(err, ERR_DENIED, "only root can change to user %s", user);
+		return err_hint(err, "leave --user out, or start it as root");
+	}
+	const struct passwd *pw = user != NULL ? getpwnam(user) : owner_of_spool(conf);
+	if (pw == NULL && user != NULL) {
+		err_set(err, ERR_NOT_FOUND, "there is no user %s on this machine", user);
+		return err_hint(err, "make one: adduser --system --group %s", user);
+	}
+	if (pw == NULL || pw->pw_uid == 0) {
+		err_set(err, ERR_DENIED, "sandboxes must not be run by root");
+		return err_hint(err, "name the service user: spoolbox --user NAME ... "
+				     "(make one with: adduser --system --group spoolbox)");
+	}
+	return become(pw, err);
+}
+
+const char *admin_principal(const struct app *app)
+{
+	struct err err = ERR_INIT;
+	AUTO_BUF header = BUF_INIT;
+	const char *principal;
+	if (app->token == NULL)
+		return NULL;
+	buf_printf(&header, "Bearer %s", app->token);
+	return app_authenticate(app, buf_str(&header), &principal, &err) ? principal : NULL;
+}
+
+static bool try_dir(const char *dir, size_t len, const char *name, struct buf *out)
+{
+	buf_clear(out);
+	buf_append(out, dir, len);
+	buf_printf(out, "/%s", name);
+	return access(buf_str(out), X_OK) == 0;
+}
+
+bool admin_find_ours(const char *name, struct buf *out)
+{
+	AUTO_BUF dir = BUF_INIT;
+	if (fs_program_dir(&dir) && try_dir(dir.data, dir.len, name, out))
+		return true;
+	return try_dir(PKGLIBEXECDIR, strlen(PKGLIBEXECDIR), name, out);
+}
+
+bool admin_find_system(const char *name, struct buf *out)
+{
+	const char *path = getenv("PATH");
+	while (path != NULL && *path != '\0') {
+		size_t len = strcspn(path, ":");
+		if (path[0] == '/' && try_dir(path, len, name, out))
+			return true;
+		path += len + (path[len] == ':');
+	}
+	for (size_t i = 0; i < ARRAY_LEN(system_dirs); i++)
+		if (try_dir(system_dirs[i], strlen(system_dirs[i]), name, out))
+			return true;
+	return false;
+}

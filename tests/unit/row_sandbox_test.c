@@ -1,0 +1,315 @@
+#include "row_kit.h"
+
+#define ALICE NAME("alice")
+#define BOB   NAME("bob")
+
+static void insert_ok(const struct sandbox_row *row)
+{
+	struct err err = ERR_INIT;
+	ck_ok(row_sandbox_insert(db, row, &err) == 1, err);
+}
+
+TEST(a_row_comes_back_as_it_was_stored)
+{
+	setup();
+	struct err err = ERR_INIT;
+	struct sandbox_row row = kit_row(ALICE, NAME("work"));
+	row.env = NAME("{\"A\":\"1\"}");
+	row.ttl_ms = 500;
+	row.expires_at = 1500;
+	id_make(row.files_id);
+	insert_ok(&row);
+	AUTO_SANDBOX_ROW got = {0};
+	ck_ok(row_sandbox_by_name(db, "alice", "work", &got, &err) == 1, err);
+	ck_assert_str_eq(got.id, row.id);
+	ck_assert_str_eq(got.files_id, row.files_id);
+	ck_assert_str_eq(got.principal, "alice");
+	ck_assert_str_eq(got.name, "work");
+	ck_assert_int_eq(got.state, SANDBOX_LIVE);
+	ck_assert_str_eq(got.template, "base");
+	ck_assert_str_eq(got.network, "loopback");
+	ck_assert_str_eq(got.env, row.env);
+	ck_assert_ptr_null(got.labels);
+	ck_assert_int_eq(got.created_at, 1000);
+	ck_assert_int_eq(got.last_used_at, 1000);
+	ck_assert_int_eq(got.ttl_ms, 500);
+	ck_assert_int_eq(got.expires_at, 1500);
+	AUTO_SANDBOX_ROW by_id = {0};
+	ck_assert_int_eq(row_sandbox_by_id(db, "alice", row.id, &by_id, &err), 1);
+	ck_assert_str_eq(by_id.name, "work");
+	teardown();
+}
+TEST_END
+
+TEST(another_principal_sees_nothing)
+{
+	setup();
+	struct err err = ERR_INIT;
+	struct sandbox_row row = kit_row(ALICE, NAME("work"));
+	insert_ok(&row);
+	AUTO_SANDBOX_ROW got = {0};
+	ck_assert_int_eq(row_sandbox_by_name(db, "bob", "work", &got, &err), 0);
+	ck_assert_int_eq(row_sandbox_by_id(db, "bob", row.id, &got, &err), 0);
+	struct sandbox_row same_name = kit_row(BOB, NAME("work"));
+	insert_ok(&same_name);
+	teardown();
+}
+TEST_END
+
+TEST(a_name_is_taken_until_its_sandbox_is_gone)
+{
+	setup();
+	struct err err = ERR_INIT;
+	struct sandbox_row first = kit_row(ALICE, NAME("work"));
+	struct sandbox_row second = kit_row(ALICE, NAME("work"));
+	insert_ok(&first);
+	ck_assert_int_eq(row_sandbox_insert(db, &second, &err), 0);
+	ck_assert_int_eq(row_sandbox_move(db, first.id, SANDBOX_LIVE, SANDBOX_KEPT, 2000, &err), 1);
+	ck_assert_int_eq(row_sandbox_insert(db, &second, &err), 0);
+	ck_assert_int_eq(row_sandbox_move(db, first.id, SANDBOX_KEPT, SANDBOX_GONE, 3000, &err), 1);
+	ck_assert_int_eq(row_sandbox_insert(db, &second, &err), 1);
+	ck_assert_int_eq(err.code, ERR_NONE);
+	AUTO_SANDBOX_ROW got = {0};
+	ck_assert_int_eq(row_sandbox_by_name(db, "alice", "work", &got, &err), 1);
+	ck_assert_str_eq(got.id, second.id);
+	AUTO_SANDBOX_ROW old = {0};
+	ck_assert_int_eq(row_sandbox_by_id(db, "alice", first.id, &old, &err), 1);
+	ck_assert_int_eq(old.state, SANDBOX_GONE);
+	teardown();
+}
+TEST_END
+
+TEST(an_id_that_exists_is_a_fault_and_not_a_taken_name)
+{
+	setup();
+	struct err err = ERR_INIT;
+	struct sandbox_row row = kit_row(ALICE, NAME("work"));
+	insert_ok(&row);
+	row.name = NAME("other");
+	ck_assert_int_eq(row_sandbox_insert(db, &row, &err), -1);
+	ck_assert_int_eq(err.code, ERR_INTERNAL);
+	teardown();
+}
+TEST_END
+
+TEST(a_state_moves_only_from_the_one_expected)
+{
+	setup();
+	struct err err = ERR_INIT;
+	struct sandbox_row row = kit_row(ALICE, NAME("work"));
+	insert_ok(&row);
+	ck_assert_int_eq(row_sandbox_move(db, row.id, SANDBOX_KEPT, SANDBOX_GONE, 2000, &err), 0);
+	ck_assert_int_eq(row_sandbox_move(db, row.id, SANDBOX_LIVE, SANDBOX_GONE, 2000, &err), 1);
+	ck_assert_int_eq(row_sandbox_move(db, row.id, SANDBOX_LIVE, SANDBOX_GONE, 2000, &err), 0);
+	teardown();
+}
+TEST_END
+
+static int64_t last_used(const char *id, int64_t *expires_at)
+{
+	struct err err = ERR_INIT;
+	AUTO_SANDBOX_ROW got = {0};
+	ck_ok(row_sandbox_by_id(db, "alice", id, &got, &err) == 1, err);
+	*expires_at = got.expires_at;
+	return got.last_used_at;
+}
+
+TEST(a_touch_renews_the_lifetime_but_not_too_often)
+{
+	setup();
+	struct err err = ERR_INIT;
+	int64_t expires;
+	struct sandbox_row row = kit_row(ALICE, NAME("work"));
+	row.ttl_ms = 60000;
+	row.expires_at = 61000;
+	insert_ok(&row);
+	ck_assert_int_eq(row_sandbox_touch(db, row.id, 5999, 5000, &err), 0);
+	ck_assert_int_eq(last_used(row.id, &expires), 1000);
+	ck_assert_int_eq(row_sandbox_touch(db, row.id, 6000, 5000, &err), 1);
+	ck_assert_int_eq(last_used(row.id, &expires), 6000);
+	ck_assert_int_eq(expires, 66000);
+	/* The clock was set back. */
+	ck_assert_int_eq(row_sandbox_touch(db, row.id, 500, 5000, &err), 1);
+	ck_assert_int_eq(last_used(row.id, &expires), 500);
+	row_sandbox_move(db, row.id, SANDBOX_LIVE, SANDBOX_GONE, 700, &err);
+	ck_assert_int_eq(row_sandbox_touch(db, row.id, 90000, 5000, &err), 0);
+
+	struct sandbox_row persistent = kit_row(ALICE, NAME("forever"));
+	insert_ok(&persistent);
+	ck_assert_int_eq(row_sandbox_touch(db, persistent.id, 9000, 5000, &err), 1);
+	ck_assert_int_eq(last_used(persistent.id, &expires), 9000);
+	ck_assert_int_eq(expires, 0);
+	teardown();
+}
+TEST_END
+
+TEST(a_touch_that_is_not_due_does_not_wait_for_a_writer)
+{
+	setup();
+	struct err err = ERR_INIT;
+	struct sandbox_row row = kit_row(ALICE, NAME("work"));
+	insert_ok(&row);
+	struct db *writer = kit_open();
+	AUTO_TX tx = TX_INIT;
+	ck_ok(db_begin(writer, &tx, &err), err);
+	int64_t start = clock_mono_ms();
+	ck_assert_int_eq(row_sandbox_touch(db, row.id, 2000, 5000, &err), 0);
+	ck_assert_int_lt(clock_mono_ms() - start, 1000);
+	db_rollback(&tx);
+	db_close(writer);
+	teardown();
+}
+TEST_END
+
+TEST(only_live_rows_are_counted)
+{
+	setup();
+	struct err err = ERR_INIT;
+	struct sandbox_row a = kit_row(ALICE, NAME("a")), b = kit_row(BOB, NAME("b"));
+	struct sandbox_row c = kit_row(ALICE, NAME("c"));
+	ck_assert_int_eq(row_sandbox_count_live(db, &err), 0);
+	insert_ok(&a);
+	insert_ok(&b);
+	insert_ok(&c);
+	ck_assert_int_eq(row_sandbox_count_live(db, &err), 3);
+	row_sandbox_move(db, a.id, SANDBOX_LIVE, SANDBOX_KEPT, 1, &err);
+	row_sandbox_move(db, b.id, SANDBOX_LIVE, SANDBOX_GONE, 1, &err);
+	ck_assert_int_eq(row_sandbox_count_live(db, &err), 1);
+	teardown();
+}
+TEST_END
+
+TEST(the_longest_expired_live_sandbox_is_found)
+{
+	setup();
+	struct err err = ERR_INIT;
+	AUTO_SANDBOX_ROW got = {0};
+	struct sandbox_row late = kit_row(ALICE, NAME("late")), early = kit_row(BOB, NAME("early"));
+	struct sandbox_row never = kit_row(ALICE, NAME("never"));
+	late.ttl_ms = early.ttl_ms = 10;
+	late.expires_at = 300;
+	early.expires_at = 200;
+	insert_ok(&late);
+	insert_ok(&never);
+	insert_ok(&early);
+	ck_assert_int_eq(row_sandbox_expired(db, 199, &got, &err), 0);
+	ck_assert_int_eq(row_sandbox_expired(db, 5000, &got, &err), 1);
+	ck_assert_str_eq(got.name, "early");
+	row_sandbox_move(db, early.id, SANDBOX_LIVE, SANDBOX_GONE, 1, &err);
+	sandbox_row_finish(&got);
+	ck_assert_int_eq(row_sandbox_expired(db, 5000, &got, &err), 1);
+	ck_assert_str_eq(got.name, "late");
+	teardown();
+}
+TEST_END
+
+struct seen {
+	char names[64];
+	int stop_after;
+};
+
+static bool see(void *ctx, const struct sandbox_row *row)
+{
+	struct seen *seen = ctx;
+	struct err err = ERR_INIT;
+	strcat(seen->names, row->name);
+	/* A visitor may use the table itself. */
+	ck_assert_int_ge(row_sandbox_touch(db, row->id, 99999, 0, &err), 0);
+	return --seen->stop_after != 0;
+}
+
+TEST(live_and_kept_sandboxes_of_one_principal_are_visited_by_name)
+{
+	setup();
+	struct err err = ERR_INIT;
+	static const char *const names[] = {"c", "a", "d", "b"};
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		struct sandbox_row row = kit_row(ALICE, NAME(names[i]));
+		insert_ok(&row);
+		if (i == 0)
+			row_sandbox_move(db, row.id, SANDBOX_LIVE, SANDBOX_KEPT, 1, &err);
+		if (i == 2)
+			row_sandbox_move(db, row.id, SANDBOX_LIVE, SANDBOX_GONE, 1, &err);
+	}
+	struct sandbox_row foreign = kit_row(BOB, NAME("aa"));
+	insert_ok(&foreign);
+	struct seen all = {"", 0}, two = {"", 2};
+	ck_ok(row_sandbox_each(db, "alice", see, &all, &err), err);
+	ck_assert_str_eq(all.names, "abc");
+	ck_ok(row_sandbox_each(db, "alice", see, &two, &err), err);
+	ck_assert_str_eq(two.names, "ab");
+	teardown();
+}
+TEST_END
+
+static bool insert_same_name(struct db *mine, int index, void *ctx)
+{
+	(void)index;
+	(void)ctx;
+	struct err err = ERR_INIT;
+	struct sandbox_row row = kit_row(ALICE, NAME("work"));
+	return row_sandbox_insert(mine, &row, &err) == 1;
+}
+
+TEST(of_many_that_insert_one_name_one_succeeds)
+{
+	setup();
+	ck_assert_int_eq(kit_run(16, insert_same_name, NULL), 1);
+	teardown();
+}
+TEST_END
+
+/* Touches and inserts for a second; answers whether nothing failed. */
+static bool work_for_a_second(struct db *mine, int index, void *ctx)
+{
+	const char *shared = ctx;
+	struct err err = ERR_INIT;
+	int64_t end = clock_mono_ms() + 1000;
+	for (int i = 0; clock_mono_ms() < end; i++) {
+		AUTO_FREE char *name = xasprintf("w%d-%d", index, i);
+		struct sandbox_row row = kit_row(ALICE, name);
+		AUTO_SANDBOX_ROW got = {0};
+		AUTO_TX tx = TX_INIT;
+		bool ok = row_sandbox_touch(mine, shared, clock_wall_ms(), 0, &err) >= 0 &&
+			  db_begin(mine, &tx, &err) && row_sandbox_count_live(mine, &err) >= 0 &&
+			  row_sandbox_insert(mine, &row, &err) == 1 && db_commit(&tx, &err) &&
+			  row_sandbox_by_name(mine, "alice", name, &got, &err) == 1 &&
+			  row_sandbox_move(mine, row.id, SANDBOX_LIVE, SANDBOX_GONE, 1, &err) == 1;
+		if (!ok) {
+			fprintf(stderr, "# %s: %s [%s]\n", err_name(err.code), err.msg, err.trace);
+			return false;
+		}
+	}
+	return true;
+}
+
+TEST(thirty_two_writers_at_once_never_see_a_locked_database)
+{
+	setup();
+	struct sandbox_row row = kit_row(ALICE, NAME("shared"));
+	insert_ok(&row);
+	ck_assert_int_eq(kit_run(32, work_for_a_second, row.id), 32);
+	struct err err = ERR_INIT;
+	ck_assert_int_eq(row_sandbox_count_live(db, &err), 1);
+	teardown();
+}
+TEST_END
+
+int main(void)
+{
+	const TTest *const unit_tests[] = {
+		a_row_comes_back_as_it_was_stored,
+		another_principal_sees_nothing,
+		a_name_is_taken_until_its_sandbox_is_gone,
+		an_id_that_exists_is_a_fault_and_not_a_taken_name,
+		a_state_moves_only_from_the_one_expected,
+		a_touch_renews_the_lifetime_but_not_too_often,
+		a_touch_that_is_not_due_does_not_wait_for_a_writer,
+		only_live_rows_are_counted,
+		the_longest_expired_live_sandbox_is_found,
+		live_and_kept_sandboxes_of_one_principal_are_visited_by_name,
+		of_many_that_insert_one_name_one_succeeds,
+		thirty_two_writers_at_once_never_see_a_locked_database,
+	};
+	return unit_run("row_sandbox", unit_tests, ARRAY_LEN(unit_tests));
+}

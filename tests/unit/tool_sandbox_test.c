@@ -1,0 +1,204 @@
+/* list_sandboxes, create_sandbox, destroy_sandbox, kill_sandbox. */
+#include "tool_kit.h"
+
+TEST(a_created_sandbox_is_described_and_listed)
+{
+	kit_open();
+	kit_ok(&tool_create_sandbox, "{'sandbox':'work','labels':{'job':'a'}}");
+	ck_assert_str_eq(kit_str("name"), "work");
+	ck_assert_str_eq(kit_str("status"), "stopped");
+	ck_assert_str_eq(kit_str("template"), "base");
+	ck_assert_str_eq(kit_str("network"), "loopback");
+	ck_assert(kit_true("created"));
+	ck_assert(!kit_has("will_stop_at"));
+	struct json_object *limits = json_get(kit.call.structured, "limits");
+	ck_assert_int_eq(json_get_int(limits, "processes", 0), kit.conf.pids_limit);
+	ck_assert_int_eq(json_get_int(limits, "file_bytes", 0), kit.conf.file_size);
+	ck_assert_str_eq(json_get_str(json_get(kit.call.structured, "isolation"), "runtime"),
+			 "play");
+	char *id = xstrdup(kit_str("sandbox_id"));
+	ck_assert(id_is_valid(id));
+
+	kit_ok(&tool_list_sandboxes, "{}");
+	ck_assert_int_eq(kit_int("count"), 1);
+	ck_assert_int_eq(kit_int("max_sandboxes"), kit.conf.max_sandboxes);
+	struct json_object *item =
+		json_object_array_get_idx(json_get(kit.call.structured, "sandboxes"), 0);
+	ck_assert_str_eq(json_get_str(item, "sandbox_id"), id);
+	ck_assert_str_eq(json_get_str(json_get(item, "labels"), "job"), "a");
+	ck_assert(strchr(json_get_str(item, "created_at"), 'T') != NULL);
+	free(id);
+	kit_close();
+}
+TEST_END
+
+TEST(without_a_name_one_is_made_up_and_the_sandbox_ends_some_day)
+{
+	kit_open();
+	kit_ok(&tool_create_sandbox, "{}");
+	ck_assert(name_is_valid(kit_str("name")));
+	ck_assert(kit_has("will_stop_at"));
+	ck_assert_ptr_nonnull(strstr(kit_str("note"), "made up"));
+	kit_close();
+}
+TEST_END
+
+TEST(timeout_is_the_lifetime_in_seconds)
+{
+	kit_open();
+	int64_t before = clock_wall_ms();
+	char text[CLOCK_RFC3339_LEN];
+	kit_ok(&tool_create_sandbox, "{'sandbox':'short','timeout':600}");
+	ck_assert_str_ge(kit_str("will_stop_at"), clock_rfc3339(before + 600000, text));
+	ck_assert_str_le(kit_str("will_stop_at"), clock_rfc3339(clock_wall_ms() + 600000, text));
+	ck_assert_ptr_nonnull(strstr(kit_str("note"), "600 seconds"));
+	kit_close();
+}
+TEST_END
+
+TEST(image_is_another_word_for_template)
+{
+	kit_open();
+	kit_ok(&tool_create_sandbox, "{'sandbox':'a','image':'base'}");
+	kit_ok(&tool_create_sandbox, "{'sandbox':'b','image':'','template':'base'}");
+	kit_fails(ERR_INVALID, &tool_create_sandbox,
+		  "{'sandbox':'c','image':'other','template':'base'}");
+	kit_message_has("image");
+	ck_assert_int_eq(kit_count(), 2);
+	kit_close();
+}
+TEST_END
+
+TEST(an_existing_sandbox_is_returned_as_it_is)
+{
+	kit_open();
+	kit_ok(&tool_create_sandbox, "{'sandbox':'work'}");
+	char *id = xstrdup(kit_str("sandbox_id"));
+	kit_ok(&tool_create_sandbox, "{'sandbox':'work'}");
+	ck_assert(!kit_true("created"));
+	ck_assert_str_eq(kit_str("sandbox_id"), id);
+	ck_assert_ptr_nonnull(strstr(kit_str("note"), "existed already"));
+	free(id);
+	kit_close();
+}
+TEST_END
+
+TEST(a_bad_name_creates_nothing_whichever_tool_it_is_given_to)
+{
+	kit_open();
+	static const char *const names[] = {"..", "../x", "a/b", "-a", ".hidden", "a b"};
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		kit_fails(ERR_INVALID, &tool_create_sandbox, "{'sandbox':'%s'}", names[i]);
+		kit_fails(ERR_INVALID, &tool_exec, "{'sandbox':'%s','command':'true'}", names[i]);
+		kit_fails(ERR_INVALID, &tool_write_text, "{'sandbox':'%s','path':'a'}", names[i]);
+		kit_fails(ERR_INVALID, &tool_upload_file, "{'sandbox':'%s','dest':'a'}", names[i]);
+		kit_fails(ERR_INVALID, &tool_list_files, "{'sandbox':'%s'}", names[i]);
+		kit_fails(ERR_INVALID, &tool_destroy_sandbox, "{'sandbox':'%s'}", names[i]);
+	}
+	ck_assert_int_eq(kit_count(), 0);
+	kit_close();
+}
+TEST_END
+
+TEST(a_call_without_a_sandbox_names_both_arguments)
+{
+	kit_open();
+	kit_fails(ERR_INVALID, &tool_kill_sandbox, "{}");
+	kit_message_has("sandbox");
+	kit_message_has("sandbox_id");
+	kit_fails(ERR_INVALID, &tool_exec, "{'command':'true','sandbox':''}");
+	kit_message_has("sandbox_id");
+	kit_fails(ERR_INVALID, &tool_exec, "{'command':'true','sandbox':'a','sandbox_id':'b'}");
+	ck_assert_int_eq(kit_count(), 0);
+	kit_close();
+}
+TEST_END
+
+TEST(destroy_keeps_the_files_for_the_next_of_that_name)
+{
+	kit_open();
+	kit_ok(&tool_write_text, "{'sandbox':'work','path':'a.txt','content':'kept'}");
+	kit_ok(&tool_destroy_sandbox, "{'sandbox':'work'}");
+	ck_assert(kit_true("destroyed"));
+	ck_assert(!kit_true("files_deleted"));
+	ck_assert(!kit_true("was_running"));
+	kit_ok(&tool_list_sandboxes, "{}");
+	ck_assert_int_eq(kit_int("count"), 0);
+	struct json_object *item =
+		json_object_array_get_idx(json_get(kit.call.structured, "sandboxes"), 0);
+	ck_assert_str_eq(json_get_str(item, "status"), "kept");
+
+	kit_ok(&tool_write_text, "{'sandbox':'work','path':'b.txt'}");
+	ck_assert(kit_true("sandbox_created"));
+	ck_assert_ptr_nonnull(strstr(kit_str("note"), "kept"));
+	kit_ok(&tool_read_text, "{'sandbox':'work','path':'a.txt'}");
+	ck_assert_str_eq(kit_str("content"), "kept");
+	kit_close();
+}
+TEST_END
+
+TEST(kill_removes_the_files_too_and_takes_the_id)
+{
+	kit_open();
+	kit_ok(&tool_write_text, "{'sandbox':'work','path':'a.txt','content':'secret'}");
+	char *id = xstrdup(kit_str("sandbox_id"));
+	kit_ok(&tool_exec, "{'sandbox':'work','command':'true'}");
+	kit_ok(&tool_list_sandboxes, "{}");
+	struct json_object *item =
+		json_object_array_get_idx(json_get(kit.call.structured, "sandboxes"), 0);
+	ck_assert_str_eq(json_get_str(item, "status"), "running");
+	kit_ok(&tool_kill_sandbox, "{'sandbox_id':'%s'}", id);
+	ck_assert_str_eq(kit_str("name"), "work");
+	ck_assert_str_eq(kit_str("sandbox_id"), id);
+	ck_assert(kit_true("files_deleted"));
+	ck_assert(kit_true("was_running"));
+	ck_assert(!play.is_up);
+	kit_ok(&tool_list_sandboxes, "{}");
+	ck_assert_uint_eq(json_object_array_length(json_get(kit.call.structured, "sandboxes")), 0);
+	kit_fails(ERR_NOT_FOUND, &tool_read_text, "{'sandbox':'%s','path':'a.txt'}", id);
+	free(id);
+	kit_close();
+}
+TEST_END
+
+TEST(destroying_what_does_not_exist_is_an_error)
+{
+	kit_open();
+	kit_fails(ERR_NOT_FOUND, &tool_destroy_sandbox, "{'sandbox':'nobody'}");
+	kit_message_has("nobody");
+	ck_assert_uint_gt(strlen(err_next(&kit.err)), 0);
+	kit_fails(ERR_NOT_FOUND, &tool_kill_sandbox, "{'sandbox_id':'nobody'}");
+	kit_close();
+}
+TEST_END
+
+TEST(a_full_server_says_so_and_that_it_may_pass)
+{
+	setenv("SMCP_MAX_SANDBOXES", "1", 1);
+	kit_open();
+	kit_ok(&tool_create_sandbox, "{'sandbox':'one'}");
+	kit_fails(ERR_QUOTA, &tool_create_sandbox, "{'sandbox':'two'}");
+	kit_fails(ERR_QUOTA, &tool_exec, "{'sandbox':'two','command':'true'}");
+	ck_assert(err_retryable(kit.err.code));
+	ck_assert_int_eq(play.execs, 0);
+	kit_close();
+}
+TEST_END
+
+int main(void)
+{
+	const TTest *const tests[] = {
+		a_created_sandbox_is_described_and_listed,
+		without_a_name_one_is_made_up_and_the_sandbox_ends_some_day,
+		timeout_is_the_lifetime_in_seconds,
+		image_is_another_word_for_template,
+		an_existing_sandbox_is_returned_as_it_is,
+		a_bad_name_creates_nothing_whichever_tool_it_is_given_to,
+		a_call_without_a_sandbox_names_both_arguments,
+		destroy_keeps_the_files_for_the_next_of_that_name,
+		kill_removes_the_files_too_and_takes_the_id,
+		destroying_what_does_not_exist_is_an_error,
+		a_full_server_says_so_and_that_it_may_pass,
+	};
+	return unit_run("tool_sandbox", tests, ARRAY_LEN(tests));
+}
