@@ -5,12 +5,12 @@
  * started again in a loop, with its reason nowhere to be seen.
  */
 #include <errno.h>
-#include <grp.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/user.h"
 #include "box/app.h"
 #include "mcp/endpoint.h"
 #include "mcp/instructions.h"
@@ -26,8 +26,7 @@ struct service {
 	bool ready;
 };
 
-/* bwrap started as root is no sandbox, and files of root in the spool would lock out everybody
- * else: root becomes the owner of the spool first. */
+/* Root becomes the owner of the spool before anything is touched. */
 static bool leave_root(const struct conf *conf, struct err *err)
 {
 	struct stat st;
@@ -47,9 +46,7 @@ static bool leave_root(const struct conf *conf, struct err *err)
 		return err_hint(err,
 				"Give the spool to an ordinary user: chown -R USER DIRECTORY.");
 	}
-	if (setgroups(1, &st.st_gid) != 0 || setgid(st.st_gid) != 0 || setuid(st.st_uid) != 0)
-		return err_sys(err, "become the owner of the spool");
-	return true;
+	return user_become(st.st_uid, st.st_gid, err);
 }
 
 static bool authenticate(void *app, const char *authorization, const char **principal,
@@ -85,6 +82,7 @@ static bool open_service(struct service *service, struct err *err)
 
 static void close_service(struct service *service)
 {
+	endpoint_finish(&service->endpoint);
 	app_close(&service->app);
 	conf_finish(&service->conf);
 	service->ready = false;

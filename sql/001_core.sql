@@ -19,7 +19,7 @@ CREATE TABLE sandbox (
 
 -- A name has at most one incarnation that answers to it.
 CREATE UNIQUE INDEX sandbox_name ON sandbox (principal, name) WHERE state <> 'gone';
-CREATE INDEX sandbox_expiry ON sandbox (expires_at) WHERE state = 'live' AND expires_at > 0;
+CREATE INDEX sandbox_live ON sandbox (expires_at) WHERE state = 'live';
 
 CREATE TABLE link (
 	id         TEXT PRIMARY KEY,

@@ -47,7 +47,10 @@ void buf_printf(struct buf *buf, const char *fmt, ...)
 	va_end(ap);
 	assert(n >= 0);
 	char *to = buf_reserve(buf, (size_t)n);
-	vsnprintf(to, (size_t)n + 1, fmt, again);
+	if (n > 0)
+		vsnprintf(to, (size_t)n + 1, fmt, again);
+	else
+		*to = '\0';
 	va_end(again);
 	buf->len += (size_t)n;
 }

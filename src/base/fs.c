@@ -54,16 +54,26 @@ int fs_open_beneath(int rootfd, const char *path, int flags, mode_t mode)
 	}
 }
 
-/* Opens dir/name as a directory, making it when asked. The component is one name, so the
- * parent's descriptor is the root of the resolution. */
-static int enter(int dirfd, const char *name, bool make)
+static int open_dir_beneath(int rootfd, const char *path)
 {
-	int fd = fs_open_beneath(dirfd, name, O_RDONLY | O_DIRECTORY, 0);
-	if (fd >= 0 || errno != ENOENT || !make)
+	return fs_open_beneath(rootfd, path, O_RDONLY | O_DIRECTORY, 0);
+}
+
+/* Opens a directory beneath rootfd, making it and its parents when they are missing. Each is
+ * resolved from the root, since what exists of the path may hold links. */
+static int make_dir_beneath(int rootfd, const char *path)
+{
+	int fd = open_dir_beneath(rootfd, path);
+	if (fd >= 0 || errno != ENOENT)
 		return fd;
-	if (mkdirat(dirfd, name, 0755) != 0 && errno != EEXIST)
+	const char *name;
+	AUTO_FD parent = fs_open_parent(rootfd, path, true, &name);
+	if (parent < 0 || (mkdirat(parent, name, 0755) != 0 && errno != EEXIST))
 		return -1;
-	return fs_open_beneath(dirfd, name, O_RDONLY | O_DIRECTORY, 0);
+	/* Else a power cut could take the directory away under a file that was acknowledged. */
+	if (fsync(parent) != 0)
+		return -1;
+	return open_dir_beneath(parent, name);
 }
 
 int fs_open_parent(int rootfd, const char *path, bool make, const char **base)
@@ -71,40 +81,9 @@ int fs_open_parent(int rootfd, const char *path, bool make, const char **base)
 	const char *slash = strrchr(path, '/');
 	*base = slash == NULL ? path : slash + 1;
 	if (slash == NULL)
-		return fs_open_beneath(rootfd, ".", O_RDONLY | O_DIRECTORY, 0);
+		return open_dir_beneath(rootfd, ".");
 	AUTO_FREE char *parent = xstrndup(path, (size_t)(slash - path));
-	int fd = fs_open_beneath(rootfd, parent, O_RDONLY | O_DIRECTORY, 0);
-	if (fd >= 0 || errno != ENOENT || !make)
-		return fd;
-
-	/* Something on the way is missing: make it one component after the other. The prefix that
-	 * exists may hold links, so each step is resolved from the root again. */
-	for (char *end = parent;; end++) {
-		end = strchrnul(end, '/');
-		bool last = *end == '\0';
-		*end = '\0';
-		AUTO_FD step = fs_open_beneath(rootfd, parent, O_RDONLY | O_DIRECTORY, 0);
-		if (step < 0 && errno == ENOENT) {
-			char *name = strrchr(parent, '/');
-			AUTO_FD up = -1;
-			if (name == NULL) {
-				up = fs_open_beneath(rootfd, ".", O_RDONLY | O_DIRECTORY, 0);
-				name = parent;
-			} else {
-				*name = '\0';
-				up = fs_open_beneath(rootfd, parent, O_RDONLY | O_DIRECTORY, 0);
-				*name++ = '/';
-			}
-			if (up < 0)
-				return -1;
-			step = enter(up, name, true);
-		}
-		if (step < 0)
-			return -1;
-		if (last)
-			return TAKE_FD(step);
-		*end = '/';
-	}
+	return make ? make_dir_beneath(rootfd, parent) : open_dir_beneath(rootfd, parent);
 }
 
 bool fs_read_all(int fd, size_t max, struct buf *out, struct err *err)

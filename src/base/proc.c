@@ -15,15 +15,19 @@
 
 #include "base/clock.h"
 
-#define FD_MAX       16 /* descriptors a child may be given */
-#define FD_PARK      64 /* where they wait while the low numbers are filled */
-#define WAIT_TICK_MS 2  /* pause between looks at a child on kernels without pidfd_open */
+#define FD_MAX           16 /* descriptors a child may be given */
+#define SIGNAL_SET_BYTES 8  /* of the kernel, for 64 signals */
+#define FD_PARK          64 /* where they wait while the low numbers are filled */
+#define WAIT_TICK_MS     2  /* pause between looks at a child on kernels without pidfd_open */
 
+/* By the system call itself: libc keeps two signals for its threads and refuses them, but a parent
+ * may have left even those ignored. */
 static void default_signals(void)
 {
-	struct sigaction action = {.sa_handler = SIG_DFL};
+	/* Larger than the kernel's struct sigaction on any architecture; all zero is SIG_DFL. */
+	static const char all_default[64];
 	for (int sig = 1; sig < NSIG; sig++)
-		sigaction(sig, &action, NULL); /* EINVAL for KILL, STOP and libc's own: fine */
+		syscall(SYS_rt_sigaction, sig, all_default, NULL, SIGNAL_SET_BYTES);
 	sigset_t none;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);

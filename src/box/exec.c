@@ -16,13 +16,9 @@
 /* What every command sees; the sandbox's env and then the call's come on top. Output that is not
  * buffered is still there when a command is ended by its timeout. */
 static const char *const base_env[] = {
-	"HOME=/workspace",
-	"USER=user",
-	"LOGNAME=user",
-	"SHELL=/bin/bash",
-	"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-	"LANG=C.UTF-8",
-	"TERM=dumb",
+	"HOME=/workspace",    "USER=user",
+	"LOGNAME=user",       "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+	"LANG=C.UTF-8",       "TERM=dumb",
 	"PYTHONUNBUFFERED=1",
 };
 
@@ -145,12 +141,19 @@ static void environment_add(struct environment *env, struct json_object *object)
 		environment_set(env, xasprintf("%s=%s", name, json_str(value)));
 }
 
+/* The base template is the host's /usr. */
+static const char *shell(void)
+{
+	return access("/usr/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh";
+}
+
 /* Base, then the sandbox's, then the call's. */
 static bool environment_make(struct environment *env, const struct sandbox_row *row,
 			     struct json_object *call_env, struct err *err)
 {
 	for (size_t i = 0; i < ARRAY_LEN(base_env); i++)
 		environment_set(env, xstrdup(base_env[i]));
+	environment_set(env, xasprintf("SHELL=%s", shell()));
 	if (row->env != NULL) {
 		AUTO_JSON *object = json_parse(row->env, strlen(row->env), err);
 		/* It was checked when it was stored. */
@@ -165,12 +168,6 @@ static bool environment_make(struct environment *env, const struct sandbox_row *
 }
 
 /* --- run ----------------------------------------------------------------------------------- */
-
-/* The base template is the host's /usr. */
-static const char *shell(void)
-{
-	return access("/usr/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh";
-}
 
 static char *resolve_cwd(const char *cwd)
 {

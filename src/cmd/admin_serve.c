@@ -313,7 +313,7 @@ static bool run_lighttpd(const struct run_dir *run, const struct conf *conf,
 
 static bool serve(struct app *app, const struct conf *conf, struct err *err)
 {
-	struct address address;
+	struct address address = {0};
 	struct run_dir run = {.fd = -1, .lock_fd = -1};
 	AUTO_BUF token = BUF_INIT;
 	if (app->token == NULL && !app_make_token(app, &token, err))

@@ -4,7 +4,6 @@
  * becomes the service user before anything is touched.
  */
 #include <errno.h>
-#include <grp.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/user.h"
 #include "cmd/admin.h"
 
 static const char *const system_dirs[] = {"/usr/sbin", "/usr/local/sbin", "/sbin",
@@ -23,17 +23,6 @@ static const struct passwd *owner_of_spool(const struct conf *conf)
 	if (stat(conf->spool, &st) != 0 || st.st_uid == 0)
 		return NULL;
 	return getpwuid(st.st_uid);
-}
-
-static bool become(const struct passwd *pw, struct err *err)
-{
-	if (initgroups(pw->pw_name, pw->pw_gid) != 0 || setgid(pw->pw_gid) != 0 ||
-	    setuid(pw->pw_uid) != 0)
-		return err_sys(err, "change to user %s", pw->pw_name);
-	setenv("HOME", pw->pw_dir, 1);
-	setenv("USER", pw->pw_name, 1);
-	setenv("LOGNAME", pw->pw_name, 1);
-	return true;
 }
 
 bool admin_become(const struct conf *conf, const char *user, struct err *err)
@@ -55,7 +44,7 @@ bool admin_become(const struct conf *conf, const char *user, struct err *err)
 		return err_hint(err, "name the service user: spoolbox --user NAME ... "
 				     "(make one with: adduser --system --group spoolbox)");
 	}
-	return become(pw, err);
+	return user_become(pw->pw_uid, pw->pw_gid, err);
 }
 
 const char *admin_principal(const struct app *app)

@@ -74,8 +74,10 @@ static int adopt_signals(void)
 {
 	sigset_t all, child;
 	sigfillset(&all);
-	for (int sig = 1; sig < NSIG; sig++)
-		signal(sig, SIG_DFL);
+	/* libc keeps some signals to itself and would refuse those; all zero is SIG_DFL. */
+	static const char all_default[64];
+	for (int sig = 1; sig <= 64; sig++)
+		syscall(SYS_rt_sigaction, sig, all_default, NULL, 8);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);

@@ -4,7 +4,6 @@
  */
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "mcp/args.h"
@@ -74,15 +73,15 @@ static void describe_row(struct app *app, const struct sandbox_row *row, struct 
 struct listing {
 	struct app *app;
 	struct json_object *sandboxes;
-	int64_t live, now;
+	int64_t live;
 };
 
 static bool list_row(void *ctx, const struct sandbox_row *row)
 {
 	struct listing *listing = ctx;
 	bool is_live = row->state == SANDBOX_LIVE;
-	if (is_live && row->expires_at > 0 && row->expires_at <= listing->now)
-		return true; /* over: only its removal is due */
+	if (is_live && sandbox_is_over(listing->app, row))
+		return true; /* only its removal is due */
 	struct json_object *item = json_object_new_object();
 	describe_row(listing->app, row, item);
 	json_push(listing->sandboxes, item);
@@ -94,7 +93,7 @@ static bool call_list(struct tool_call *call, struct err *err)
 {
 	struct app *app = call->app;
 	AUTO_JSON *sandboxes = json_object_new_array();
-	struct listing listing = {app, sandboxes, 0, clock_wall_ms()};
+	struct listing listing = {app, sandboxes, 0};
 	if (!row_sandbox_each(app->db, call->principal, list_row, &listing, err))
 		return false;
 	call->structured = json_object_new_object();

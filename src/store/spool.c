@@ -214,11 +214,11 @@ static bool is_dots(const char *name)
 static bool take_entry(struct sweep *sweep, int dirfd, const char *name)
 {
 	int rc = remove_simple(dirfd, name);
-	if (rc == 0) {
-		fchmodat(dirfd, name, 0700, AT_SYMLINK_NOFOLLOW);
-		return move_to_trash(dirfd, name, sweep->trash_fd);
-	}
-	return rc == 1;
+	if (rc != 0)
+		return rc == 1;
+	return move_to_trash(dirfd, name, sweep->trash_fd) ||
+	       (fchmodat(dirfd, name, 0700, AT_SYMLINK_NOFOLLOW) == 0 &&
+		move_to_trash(dirfd, name, sweep->trash_fd));
 }
 
 static void empty_directory(struct sweep *sweep, const char *name)

@@ -135,10 +135,12 @@ static void serve_download(struct app *app, const struct http_request *request,
 	AUTO_SANDBOX_USE use = SANDBOX_USE_INIT;
 	AUTO_FD fd =
 		sandbox_enter(app, sandbox, &use, &err) ? files_open(&use, path, &st, &err) : -1;
-	if (fd < 0)
+	if (fd < 0) {
 		refuse_err(sink, &err);
-	else
-		serve_file(app, request, sink, link, path, fd, &st);
+		return;
+	}
+	serve_file(app, request, sink, link, path, fd, &st);
+	sandbox_touch(app, sandbox); /* idle counts from the end of a transfer */
 }
 
 void filelink_get(const struct endpoint *endpoint, const struct http_request *request,
@@ -216,8 +218,11 @@ static bool receive(struct app *app, const struct link_row *link, const struct s
 		    struct err *err)
 {
 	AUTO_SANDBOX_USE use = SANDBOX_USE_INIT;
-	return sandbox_enter(app, sandbox, &use, err) &&
-	       transfer_receive(app, &use, link, path, body, done, err);
+	if (!sandbox_enter(app, sandbox, &use, err) ||
+	    !transfer_receive(app, &use, link, path, body, done, err))
+		return false;
+	sandbox_touch(app, sandbox);
+	return true;
 }
 
 void filelink_put(const struct endpoint *endpoint, const struct http_request *request,

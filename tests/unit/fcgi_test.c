@@ -524,6 +524,8 @@ TEST(workers_on_one_socket_share_the_requests_and_end_at_once)
 		finish(first, &out);
 		ck_has(&out, "GET/x?");
 	}
+	/* A worker that lost the race for a connection would wait in accept, deaf to a stop. */
+	ck_assert((fcntl(listen_fd, F_GETFL) & O_NONBLOCK) != 0);
 	int64_t before = clock_mono_ms();
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
 		kill(others[i], SIGTERM);

@@ -403,6 +403,48 @@ TEST(a_stale_row_can_neither_be_entered_nor_started)
 }
 TEST_END
 
+TEST(a_row_that_went_while_the_start_lock_was_waited_for_is_not_started)
+{
+	setup();
+	struct err err = ERR_INIT;
+	AUTO_SANDBOX_ROW row = kit_named("work");
+	AUTO_SANDBOX_USE use = SANDBOX_USE_INIT;
+	ck_ok(sandbox_enter(&app, &row, &use, &err), err);
+	ck_assert_int_eq(row_sandbox_move(app.db, row.id, SANDBOX_LIVE, SANDBOX_GONE, 1, &err), 1);
+	ck_assert(!sandbox_start(&app, &row, &use, &err));
+	ck_assert_int_eq(err.code, ERR_GONE);
+	ck_assert_int_eq(kit_count('S'), 0);
+	teardown();
+}
+TEST_END
+
+static char *going;
+
+/* A destroy that lost patience takes the row away in the middle of a start. */
+static bool start_while_it_goes(const struct runtime_box *box, struct err *err)
+{
+	ck_assert_int_eq(row_sandbox_move(app.db, going, SANDBOX_LIVE, SANDBOX_GONE, 1, err), 1);
+	return fake_start(box, err);
+}
+
+TEST(a_row_that_went_during_the_start_is_stopped_again)
+{
+	setup();
+	struct err err = ERR_INIT;
+	AUTO_SANDBOX_ROW row = kit_named("work");
+	AUTO_SANDBOX_USE use = SANDBOX_USE_INIT;
+	ck_ok(sandbox_enter(&app, &row, &use, &err), err);
+	going = row.id;
+	fake.start = start_while_it_goes;
+	ck_assert(!sandbox_start(&app, &row, &use, &err));
+	ck_assert_int_eq(err.code, ERR_GONE);
+	ck_assert_int_eq(kit_count('S'), 1);
+	ck_assert_int_eq(kit_count('X'), 1);
+	ck_assert_int_eq(fake_alive(&use.box, &err), 0);
+	teardown();
+}
+TEST_END
+
 /* --- destroy ------------------------------------------------------------------------------- */
 
 TEST(destroy_stops_it_and_removes_the_files)
@@ -685,6 +727,8 @@ int main(void)
 		entering_opens_the_directories_and_starts_nothing,
 		looking_whether_it_runs_makes_nothing,
 		a_stale_row_can_neither_be_entered_nor_started,
+		a_row_that_went_while_the_start_lock_was_waited_for_is_not_started,
+		a_row_that_went_during_the_start_is_stopped_again,
 		destroy_stops_it_and_removes_the_files,
 		kept_files_come_back_with_the_next_sandbox_of_the_name,
 		a_kept_sandbox_that_still_runs_is_stopped_before_its_files_are_taken_over,
