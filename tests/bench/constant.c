@@ -29,7 +29,8 @@ int main(void)
 		while (FCGX_GetStr(input, sizeof(input), request.in) > 0)
 			continue;
 		FCGX_FPrintF(request.out,
-			     "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n", len);
+			     "Content-Type: application/json\r\nContent-Length: %d\r\n\r\n",
+			     (int)len);
 		FCGX_PutStr(body, (int)len, request.out);
 		FCGX_Finish_r(&request);
 	}

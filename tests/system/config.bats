@@ -100,3 +100,8 @@ setup() { load_state; }
 	equal "$status" 1
 	contains "$output" 'FAIL spool'
 }
+
+@test "the settings table of README is what the program prints" {
+	sed -n '/<!-- settings:/,/<!-- end of settings/p' "$srcdir/README" | sed '1d;$d' >"$TEST_DIR/readme"
+	diff "$TEST_DIR/readme" <(as_user PATH="$PATH" "$BIN/spoolbox" config --readme)
+}

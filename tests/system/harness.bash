@@ -53,6 +53,7 @@ harness_open() {
 	BIN=$TEST_DIR/bin
 	SPOOL=$TEST_DIR/spool
 	TOKEN=test-token-$$-$RANDOM$RANDOM$RANDOM
+	MARK=$((RANDOM + 10000)) # a fraction of a second that tells our sleeps from those of others
 	# A sandbox of its own has no leak report worth reading, and LeakSanitizer wants ptrace.
 	SANITIZER_OPTIONS=(ASAN_OPTIONS=detect_leaks=0:abort_on_error=1
 		UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1)
@@ -63,7 +64,7 @@ harness_open() {
 	done
 	chmod 700 "$SPOOL"
 	chown "$TEST_USER" "$SPOOL" "$TEST_DIR/home" "$TEST_DIR/tmp" 2>/dev/null || true
-	export srcdir builddir TEST_DIR TEST_ID TEST_USER BIN SPOOL TOKEN
+	export srcdir builddir TEST_DIR TEST_ID TEST_USER BIN SPOOL TOKEN MARK
 	cd "$TEST_DIR" || return 1
 	if ! as_user bwrap --unshare-user --ro-bind / / true 2>/dev/null; then
 		skip_or_fail "bwrap cannot make a sandbox here; run: spoolbox doctor"

@@ -52,11 +52,11 @@ busy_workers() {
 
 @test "a worker killed in the middle of a command leaves no process, and the next call is served" {
 	run_in killed true >/dev/null
-	run_in killed 'sleep 322; touch done' '{"timeout":60}' >/dev/null 2>&1 3>&- &
-	for _ in $(seq 50); do [ "$(pgrep -fc 'sleep 32[2]')" -ge 1 ] && break; sleep 0.1; done
+	run_in killed "sleep 322.$MARK; touch done" '{"timeout":60}' >/dev/null 2>&1 3>&- &
+	for _ in $(seq 50); do [ "$(pgrep -fc "sleep 32[2].$MARK")" -ge 1 ] && break; sleep 0.1; done
 	kill -9 $(busy_workers)
-	for _ in $(seq 80); do [ "$(pgrep -fc 'sleep 32[2]')" -eq 0 ] && break; sleep 0.1; done
-	equal "$(pgrep -fc 'sleep 32[2]')" 0
+	for _ in $(seq 80); do [ "$(pgrep -fc "sleep 32[2].$MARK")" -eq 0 ] && break; sleep 0.1; done
+	equal "$(pgrep -fc "sleep 32[2].$MARK")" 0
 	wait
 	equal "$(stdout_of killed 'ls; echo next')" next
 }
@@ -88,11 +88,11 @@ busy_workers() {
 }
 
 @test "destroy ends everything in a sandbox, and the name starts empty" {
-	run_in doomed 'sleep 333 & echo x > f' >/dev/null
+	run_in doomed "sleep 333.$MARK & echo x > f" >/dev/null
 	result=$(call destroy_sandbox '{"sandbox":"doomed","delete_files":true}')
 	equal "$(field .destroyed "$result")" true
-	for _ in $(seq 30); do [ "$(pgrep -fc 'sleep 33[3]')" -eq 0 ] && break; sleep 0.1; done
-	equal "$(pgrep -fc 'sleep 33[3]')" 0
+	for _ in $(seq 30); do [ "$(pgrep -fc "sleep 33[3].$MARK")" -eq 0 ] && break; sleep 0.1; done
+	equal "$(pgrep -fc "sleep 33[3].$MARK")" 0
 	equal "$(stdout_of doomed 'ls -A')" ""
 	run call destroy_sandbox '{"sandbox":"never-was"}'
 	[ "$status" -eq 1 ]

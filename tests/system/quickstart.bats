@@ -40,6 +40,13 @@ quickstart() {
 	contains "$output" "in use"
 }
 
+@test "a package that is missing is named in the command to run" {
+	run quickstart bwrap --dev-bind / / --ro-bind /dev/null "$(command -v jq)" \
+		"$TEST_DIR/source/contrib/quickstart" --once --no-install
+	equal "$status" 1
+	contains "$output" 'apt-get install --no-install-recommends jq'
+}
+
 @test "an option that is not known ends with 2 and the usage" {
 	run quickstart "$TEST_DIR/source/contrib/quickstart" --nonsense
 	equal "$status" 2
