@@ -19,7 +19,7 @@
 #include "box/exec.h"
 #include "cmd/admin.h"
 
-enum verdict { OK, WARN, FAIL };
+enum verdict { OK, NOTE, WARN, FAIL };
 
 struct doctor {
 	const struct conf *conf;
@@ -33,7 +33,8 @@ static void report(struct doctor *doctor, enum verdict verdict, const char *fmt,
 
 static void report(struct doctor *doctor, enum verdict verdict, const char *fmt, ...)
 {
-	static const char *const words[] = {[OK] = "OK  ", [WARN] = "WARN", [FAIL] = "FAIL"};
+	static const char *const words[] = {
+		[OK] = "OK  ", [NOTE] = "NOTE", [WARN] = "WARN", [FAIL] = "FAIL"};
 	va_list args;
 	va_start(args, fmt);
 	char *text;
@@ -237,12 +238,17 @@ static void check_token(struct doctor *doctor)
 static void note_setting(void *ctx, const struct conf_view *view)
 {
 	if (view->note != NULL && strcmp(view->source, "default") != 0)
-		report(ctx, WARN, "setting %s=%s: %s", view->name, view->value, view->note);
+		report(ctx, NOTE, "setting %s=%s: %s", view->name, view->value, view->note);
 }
 
 static void check_settings(struct doctor *doctor)
 {
-	report(doctor, OK, "settings: all understood");
+	if (doctor->conf->unknown != NULL)
+		report(doctor, WARN,
+		       "settings: there is no setting of the name %s; is it a typing error?",
+		       doctor->conf->unknown);
+	else
+		report(doctor, OK, "settings: all understood");
 	conf_each(doctor->conf, note_setting, doctor);
 }
 

@@ -68,9 +68,7 @@ setup() { load_state; }
 	result=$(run_in main 'yes | head -c 1G' '{"timeout":120}')
 	equal "$(field .stdout_bytes "$result")" 1073741824
 	for pid in $(workers); do
-		rss=$(awk '/VmHWM/ {print $2}' "/proc/$pid/status")
-		# ASan keeps freed memory for a while
-		[ "$rss" -lt 16384 ] || grep -q asan "/proc/$pid/maps"
+		small_enough "$pid"
 	done
 }
 

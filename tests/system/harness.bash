@@ -189,6 +189,12 @@ workers() {
 	done
 }
 
+# Whether a worker's memory never went over 8 MiB (doc/design.md). Sanitizers keep freed memory.
+small_enough() {
+	grep -q __asan_init "$BIN/spoolbox.fcgi" ||
+		[ "$(awk '/VmHWM/ {print $2}' "/proc/$1/status")" -le 8192 ]
+}
+
 # --- MCP -----------------------------------------------------------------------------------
 
 # post BODY [curl arguments...]: one POST to /mcp with the usual headers.

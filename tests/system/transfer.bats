@@ -218,7 +218,7 @@ incoming() { find "$SPOOL"/data/*/incoming -type f | wc -l; }
 	equal "$(stdout_of t 'sha256sum large | cut -c1-64')" "$(sum "$TEST_DIR/large")"
 	equal "$(curl -s "$(download_url t large)" | sum)" "$(sum "$TEST_DIR/large")"
 	for pid in $(workers); do
-		[ "$(awk '/VmHWM/ {print $2}' "/proc/$pid/status")" -lt 16384 ] || grep -q asan "/proc/$pid/maps"
+		small_enough "$pid"
 	done
 	rm "$TEST_DIR/large"
 }

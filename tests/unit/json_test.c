@@ -8,7 +8,7 @@
 static bool parses(const char *text, size_t len)
 {
 	struct err err = ERR_INIT;
-	AUTO_JSON *value = json_parse(text, len, &err);
+	json_object_put(json_parse(text, len, &err));
 	return err.code == ERR_NONE;
 }
 
