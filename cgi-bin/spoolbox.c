@@ -10,12 +10,15 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/num.h"
+#include "base/proc.h"
 #include "base/user.h"
 #include "box/app.h"
 #include "mcp/endpoint.h"
 #include "mcp/instructions.h"
 #include "mcp/toolset.h"
 #include "web/fcgi.h"
+#include "web/prefork.h"
 #include "web/refuse.h"
 #include "web/route.h"
 
@@ -62,6 +65,8 @@ static bool open_service(struct service *service, struct err *err)
 		return false;
 	if (log_level_parse(service->conf.log_level, &level))
 		log_open("spoolbox.fcgi", level);
+	if (service->conf.unknown != NULL)
+		log_event(LOG_WARN, "unknown_settings", "names=%s", service->conf.unknown);
 	if (!app_open(&service->app, &service->conf, err))
 		return false;
 	service->endpoint = (struct endpoint){
@@ -114,14 +119,32 @@ static void serve(void *ctx, const struct http_request *request, const struct ht
 		       NULL);
 }
 
-int main(void)
+static int work(void *ctx)
+{
+	struct service *service = ctx;
+	ensure_service(service);
+	int status = fcgi_run(serve, service);
+	if (service->ready)
+		close_service(service);
+	return status;
+}
+
+/* spoolbox.fcgi [--workers N]: with N the process forks that many workers on its socket, for web
+ * servers that do not do it. Settings stay out of it: one that starts processes itself (mod_fcgid)
+ * may read the same settings file. */
+int main(int argc, char **argv)
 {
 	struct service service = {.app = {.spool = SPOOL_INIT}};
+	int64_t workers = 1;
 	log_open("spoolbox.fcgi", LOG_INFO);
 	umask(022); /* of directories and files in workspaces; our own files have explicit modes */
-	ensure_service(&service);
-	int status = fcgi_run(serve, &service);
-	if (service.ready)
-		close_service(&service);
-	return status;
+	proc_raise_open_files();
+	if (argc > 1 && (argc != 3 || strcmp(argv[1], "--workers") != 0 ||
+			 !num_parse_int(argv[2], 1, PREFORK_MAX, &workers))) {
+		log_event(LOG_ERROR, "usage", "spoolbox.fcgi [--workers 1..%d]", PREFORK_MAX);
+		return 2;
+	}
+	if (workers > 1 && !fcgi_is_cgi())
+		return prefork_run((int)workers, work, &service);
+	return work(&service);
 }

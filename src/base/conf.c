@@ -11,25 +11,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fs.h"
+#include "base/env_file.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "base/text.h"
 
-#define KIB          1024LL
-#define MIB          (1024 * KIB)
-#define GIB          (1024 * MIB)
-#define TIB          (1024 * GIB)
-#define DAY          86400LL
-#define TEXT_MAX     4096        /* longest value of a setting */
-#define ENV_FILE_MAX (256 * KIB) /* largest env file */
+#define KIB      1024LL
+#define MIB      (1024 * KIB)
+#define GIB      (1024 * MIB)
+#define TIB      (1024 * GIB)
+#define DAY      86400LL
+#define TEXT_MAX 4096 /* longest value of a setting */
 
-enum type { TEXT, SECRET, PATH, URL, COUNT, SIZE, SECONDS, CORES, NETWORK, LEVEL };
+enum type { TEXT, SECRET, TOKEN, PATH, URL, COUNT, SIZE, SECONDS, CORES, NETWORK, LEVEL };
 
 static const char *const type_names[] = {
-	[TEXT] = "text",     [SECRET] = "secret",   [PATH] = "absolute path", [URL] = "http(s) URL",
-	[COUNT] = "count",   [SIZE] = "bytes",      [SECONDS] = "seconds",    [CORES] = "cores",
-	[NETWORK] = "level", [LEVEL] = "log level",
+	[TEXT] = "text",       [SECRET] = "secret", [TOKEN] = "secret",    [PATH] = "absolute path",
+	[URL] = "http(s) URL", [COUNT] = "count",   [SIZE] = "bytes",      [SECONDS] = "seconds",
+	[CORES] = "cores",     [NETWORK] = "level", [LEVEL] = "log level",
 };
 
 struct setting {
@@ -48,7 +47,7 @@ struct setting {
 #define NO_TASKS      "No effect in this version: there are no background tasks."
 
 static const struct setting settings[] = {
-	{"SMCP_TOKEN", SECRET, FIELD(token), NULL, "keys/token in the spool", 16, TEXT_MAX,
+	{"SMCP_TOKEN", TOKEN, FIELD(token), NULL, "keys/token in the spool", 16, TEXT_MAX,
 	 "Bearer token that clients send."},
 	{"SMCP_SIGNING_KEY", SECRET, FIELD(signing_key), NULL, "keys/link in the spool", 16,
 	 TEXT_MAX, "Secret that signs file links."},
@@ -78,8 +77,8 @@ static const struct setting settings[] = {
 	{"SMCP_SANDBOX_NETWORK", NETWORK, FIELD(network), "loopback", NULL, 0, 0,
 	 "Network of sandboxes: loopback or none."},
 	{"SMCP_MEM_LIMIT", SIZE, FIELD(mem_limit), "2g", NULL, 16 * MIB, 16 * TIB,
-	 "Memory that one process in a sandbox may allocate.",
-	 "Per process: the sum over a sandbox is not bounded in this version."},
+	 "Memory that one process in a sandbox may allocate for itself.",
+	 "Per process, and without what processes share: the sum is not bounded in this version."},
 	{"SMCP_CPUS", CORES, FIELD(cpus_milli), "2", NULL, 10, 1024000,
 	 "Processor cores of a sandbox.",
 	 "No effect in this version: processor time is shared equally by the system."},
@@ -115,7 +114,7 @@ static const struct setting settings[] = {
 	 "Most standard output that one exec call returns."},
 	{"SMCP_STDERR_BYTES", SIZE, FIELD(stderr_max), "8k", NULL, KIB, 4 * MIB,
 	 "Most error output that one exec call returns."},
-	{"SMCP_MAX_BODY_BYTES", SIZE, FIELD(max_body), "8m", NULL, 64 * KIB, 256 * MIB,
+	{"SMCP_MAX_BODY_BYTES", SIZE, FIELD(max_body), "4m", NULL, 64 * KIB, 256 * MIB,
 	 "Largest request to /mcp."},
 	{"SMCP_MAX_UPLOAD_BYTES", SIZE, FIELD(max_upload), "10g", NULL, KIB, 16 * TIB,
 	 "Largest file that can be uploaded."},
@@ -131,7 +130,7 @@ _Static_assert(ARRAY_LEN(settings) <= CONF_SETTINGS_MAX, "raise CONF_SETTINGS_MA
 
 static bool is_secret(const struct setting *s)
 {
-	return s->type == SECRET;
+	return s->type == SECRET || s->type == TOKEN;
 }
 
 /* The value as a message may show it. */
@@ -170,10 +169,39 @@ static bool set_text(struct conf *conf, const struct setting *s, const char *tex
 	return true;
 }
 
+/* b64token of RFC 6750: a client can send it as one word behind "Bearer". */
+static bool set_token(struct conf *conf, const struct setting *s, const char *text, struct err *err)
+{
+	size_t len = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+				  "-._~+/");
+	if (len == 0 || text[len + strspn(text + len, "=")] != '\0')
+		return refuse(err, s, text,
+			      "a text of letters, digits and any of -._~+/ with = at its end only");
+	return set_text(conf, s, text, err);
+}
+
+/* Sandboxes see the host's /usr and read it as the service user. */
+static bool is_seen_by_sandboxes(const char *path)
+{
+	AUTO_FREE char *real = realpath(path, NULL);
+	return strncmp(path, "/usr/", 5) == 0 || (real != NULL && strncmp(real, "/usr/", 5) == 0);
+}
+
+/* What runtime drivers put an empty directory over; see hidden_dirs in run/bwrap.c. */
+static bool is_hidden_from_sandboxes(const char *path)
+{
+	AUTO_FREE char *real = realpath(path, NULL);
+	const char *checked = real == NULL ? path : real;
+	return strncmp(checked, SYSCONFDIR "/", strlen(SYSCONFDIR "/")) == 0 ||
+	       strncmp(checked, "/usr/local/etc/", strlen("/usr/local/etc/")) == 0;
+}
+
 static bool set_path(struct conf *conf, const struct setting *s, const char *text, struct err *err)
 {
 	if (text[0] != '/')
 		return refuse(err, s, text, "an absolute path");
+	if (is_seen_by_sandboxes(text))
+		return refuse(err, s, text, "a path outside of /usr, which sandboxes can read");
 	return set_text(conf, s, text, err);
 }
 
@@ -263,27 +291,16 @@ static bool set(struct conf *conf, const struct setting *s, const char *text, st
 {
 	static bool (*const setters[])(struct conf *, const struct setting *, const char *,
 				       struct err *) = {
-		[TEXT] = set_text,      [SECRET] = set_text,  [PATH] = set_path,
-		[URL] = set_url,        [COUNT] = set_number, [SIZE] = set_number,
-		[SECONDS] = set_number, [CORES] = set_cores,  [NETWORK] = set_network,
-		[LEVEL] = set_level,
+		[TEXT] = set_text,       [SECRET] = set_text,    [TOKEN] = set_token,
+		[PATH] = set_path,       [URL] = set_url,        [COUNT] = set_number,
+		[SIZE] = set_number,     [SECONDS] = set_number, [CORES] = set_cores,
+		[NETWORK] = set_network, [LEVEL] = set_level,
 	};
 	return setters[s->type](conf, s, text, err);
 }
 
-/* --- the env file -------------------------------------------------------------------------- */
-
-/* Value of a line "NAME=value": quotes around it are taken off, nothing is expanded. */
-static void unquote(char *value)
-{
-	size_t len = strlen(value);
-	while (len > 0 && strchr(" \t\r", value[len - 1]) != NULL)
-		value[--len] = '\0';
-	if (len >= 2 && (value[0] == '"' || value[0] == '\'') && value[len - 1] == value[0]) {
-		memmove(value, value + 1, len - 2);
-		value[len - 2] = '\0';
-	}
-}
+/* --- where values come from
+ * -------------------------------------------------------------------------- */
 
 static const struct setting *find(const char *name, size_t *index)
 {
@@ -314,33 +331,25 @@ static void keep(struct conf *conf, size_t index, const char *value, enum conf_s
 	conf->sources[index] = source;
 }
 
-static bool read_line(struct conf *conf, char *line, int number, struct err *err)
+static void take_line(void *ctx, const char *name, const char *value)
 {
-	line += strspn(line, " \t");
-	if (*line == '\0' || *line == '#' || *line == '\r')
-		return true;
-	if (strncmp(line, "export ", 7) == 0)
-		line += 7;
-	char *equals = strchr(line, '=');
-	if (equals == NULL || equals == line) {
-		err_set(err, ERR_INVALID, "line %d of the env file is not NAME=value", number);
-		return err_hint(
-			err, "Write one NAME=value a line; lines that start with # are comments.");
-	}
-	*equals = '\0';
-	unquote(equals + 1);
+	struct conf *conf = ctx;
 	size_t index;
-	if (find(line, &index) != NULL)
-		keep(conf, index, equals + 1, CONF_FILE);
+	if (find(name, &index) != NULL)
+		keep(conf, index, value, CONF_FILE);
 	else
-		note_unknown(conf, line);
-	return true;
+		note_unknown(conf, name);
 }
 
 static bool read_file(struct conf *conf, struct err *err)
 {
 	const char *named = getenv(ENV_FILE_SETTING);
 	const char *path = named == NULL || *named == '\0' ? SYSCONFDIR "/spoolbox.env" : named;
+	if (is_seen_by_sandboxes(path) && !is_hidden_from_sandboxes(path)) {
+		err_set(err, ERR_INVALID,
+			ENV_FILE_SETTING "=%s lies below /usr, which sandboxes can read", path);
+		return err_hint(err, "Move it to /etc and name it with " ENV_FILE_SETTING ".");
+	}
 	AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0 && named == NULL && errno != EACCES)
 		return true;
@@ -351,17 +360,7 @@ static bool read_file(struct conf *conf, struct err *err)
 		return err_hint(err, "Make it readable for the user that runs Spoolbox, or "
 				     "correct " ENV_FILE_SETTING ".");
 	}
-	AUTO_BUF text = BUF_INIT;
-	if (!fs_read_all(fd, ENV_FILE_MAX, &text, err))
-		return false;
-	bool ok = true;
-	int number = 0;
-	char *rest = text.data;
-	for (char *line; ok && (line = strsep(&rest, "\n")) != NULL;)
-		ok = read_line(conf, line, ++number, err);
-	if (text.data != NULL)
-		sodium_memzero(text.data, text.cap);
-	return ok;
+	return env_file_read(fd, take_line, conf, err);
 }
 
 static void read_environment(struct conf *conf)
@@ -421,7 +420,8 @@ void conf_finish(struct conf *conf)
 	for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
 		enum type type = settings[i].type;
 		wipe(conf->texts[i]);
-		if (type == TEXT || type == SECRET || type == PATH || type == URL || type == LEVEL)
+		if (is_secret(&settings[i]) || type == TEXT || type == PATH || type == URL ||
+		    type == LEVEL)
 			wipe(*(char **)((char *)conf + settings[i].offset));
 	}
 	free(conf->unknown);

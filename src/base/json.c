@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <sqlite3.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -29,6 +30,67 @@ static bool invalid(struct err *err, const char *why)
 	return err_set(err, ERR_INVALID, "not valid JSON: %s", why);
 }
 
+/* Whether there are more values than a sensible message has: each costs json-c about a hundred
+ * bytes, however few it has in the text. Valid text only: outside of strings these three follow or
+ * open one. */
+static bool has_too_many_values(const char *text, size_t len)
+{
+	size_t count = 0;
+	bool in_string = false;
+	for (size_t i = 0; i < len; i++) {
+		if (in_string && text[i] == '\\')
+			i++;
+		else if (text[i] == '"')
+			in_string = !in_string;
+		else if (!in_string && (text[i] == ',' || text[i] == '[' || text[i] == '{'))
+			count++;
+	}
+	return count > JSON_MAX_VALUES;
+}
+
+/* The number of a \uXXXX escape at p, or -1 when there is none. */
+static long unicode_escape(const char *p, const char *end)
+{
+	char hex[5] = "";
+	if (end - p < 6 || p[0] != '\\' || p[1] != 'u')
+		return -1;
+	memcpy(hex, p + 2, 4);
+	return strtol(hex, NULL, 16);
+}
+
+/* Whether an escape stands for half of a character; json-c would put U+FFFD in its place. Valid
+ * text only: every backslash begins an escape. */
+static bool has_lone_surrogate(const char *text, size_t len)
+{
+	const char *end = text + len, *p = text;
+	while ((p = memchr(p, '\\', (size_t)(end - p))) != NULL) {
+		long unit = unicode_escape(p, end);
+		p += unit < 0 ? 2 : 6;
+		if (unit < 0xD800 || unit > 0xDFFF)
+			continue;
+		long low = unit < 0xDC00 ? unicode_escape(p, end) : -1;
+		if (low < 0xDC00 || low > 0xDFFF)
+			return true;
+		p += 6;
+	}
+	return false;
+}
+
+/* All that can be told of a text before json-c reads it; cheapest first. */
+static bool is_acceptable(const char *text, size_t len, struct err *err)
+{
+	if (len > INT32_MAX - 1)
+		return invalid(err, "too large");
+	/* SQLite and json-c both take a NUL for the end. */
+	if (memchr(text, '\0', len) != NULL || !text_is_utf8(text, len))
+		return invalid(err, "it is not UTF-8 text");
+	if (has_too_many_values(text, len))
+		return invalid(err, "it has more than 50000 values");
+	if (!grammar_ok(text, len))
+		return invalid(err, "the text breaks the JSON grammar");
+	return !has_lone_surrogate(text, len) || invalid(err, "a lone surrogate escape");
+}
+
 struct json_object *json_parse(const char *text, size_t len, struct err *err)
 {
 	if (len >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) {
@@ -36,15 +98,8 @@ struct json_object *json_parse(const char *text, size_t len, struct err *err)
 		len -= 3;
 	}
 	err->code = ERR_NONE;
-	if (len > INT32_MAX - 1) {
-		invalid(err, "too large");
+	if (!is_acceptable(text, len, err))
 		return NULL;
-	}
-	/* SQLite and json-c both take a NUL for the end. */
-	if (memchr(text, '\0', len) != NULL || !text_is_utf8(text, len)) {
-		invalid(err, "it is not UTF-8 text");
-		return NULL;
-	}
 	struct json_tokener *tokener = json_tokener_new_ex(JSON_MAX_DEPTH);
 	if (tokener == NULL)
 		abort();
@@ -53,17 +108,13 @@ struct json_object *json_parse(const char *text, size_t len, struct err *err)
 	AUTO_FREE char *copy = xstrndup(text, len);
 	struct json_object *value = json_tokener_parse_ex(tokener, copy, (int)len + 1);
 	enum json_tokener_error status = json_tokener_get_error(tokener);
-	bool whole = json_tokener_get_parse_end(tokener) >= len;
 	json_tokener_free(tokener);
-	if (status == json_tokener_error_depth)
-		invalid(err, "it is nested deeper than 64 levels");
-	else if (status != json_tokener_success || !whole || !grammar_ok(text, len))
-		invalid(err, "the text breaks the JSON grammar");
-	if (err->code != ERR_NONE) {
-		json_object_put(value);
-		return NULL;
-	}
-	return value;
+	if (status == json_tokener_success)
+		return value;
+	json_object_put(value);
+	invalid(err, status == json_tokener_error_depth ? "it is nested deeper than 64 levels"
+							: "the text breaks the JSON grammar");
+	return NULL;
 }
 
 struct json_object *json_literal(const char *text)

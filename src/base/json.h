@@ -15,7 +15,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#define JSON_MAX_DEPTH 64
+#define JSON_MAX_DEPTH  64
+#define JSON_MAX_VALUES 50000 /* bounds the memory of a parsed message to some MiB */
 
 static inline void json_unref(struct json_object **p)
 {

@@ -62,19 +62,3 @@ bool num_parse_size(const char *s, int64_t min, int64_t max, int64_t *out)
 	*out = value;
 	return true;
 }
-
-bool num_parse_bool(const char *s, bool *out)
-{
-	static const struct {
-		const char *word;
-		bool value;
-	} words[] = {{"1", true},  {"yes", true}, {"true", true},   {"on", true},
-		     {"0", false}, {"no", false}, {"false", false}, {"off", false}};
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (strcasecmp(s, words[i].word) == 0) {
-			*out = words[i].value;
-			return true;
-		}
-	}
-	return false;
-}

@@ -12,7 +12,4 @@ bool num_parse_int(const char *s, int64_t min, int64_t max, int64_t *out);
  * an optional "b" or "ib" after it). False on overflow or outside [min, max]. */
 bool num_parse_size(const char *s, int64_t min, int64_t max, int64_t *out);
 
-/* "yes/no", "true/false", "on/off", "1/0" in any case. */
-bool num_parse_bool(const char *s, bool *out);
-
 #endif

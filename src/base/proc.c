@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -189,6 +190,15 @@ int proc_wait(pid_t pid, int64_t timeout_ms, int *status)
 		struct pollfd poll_fd = {.fd = pidfd, .events = POLLIN};
 		poll(&poll_fd, 1, left > 60000 ? 60000 : (int)left);
 	}
+}
+
+void proc_raise_open_files(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 int proc_pidfd(pid_t pid)

@@ -35,6 +35,11 @@ pid_t proc_spawn(const struct proc_spec *spec, struct err *err);
 /* Waits up to timeout_ms for a child to end. 1: ended, *status set; 0: still running; -1. */
 int proc_wait(pid_t pid, int64_t timeout_ms, int *status);
 
+/* Raises the soft limit of open files to the hard one. Descriptors that processes of one user have
+ * in flight over sockets are counted together and held against the sender's soft limit: without
+ * this a sandbox, whose processes may hold many, could keep us from sending any. */
+void proc_raise_open_files(void);
+
 /* pidfd_open and pidfd_send_signal; -1 with errno. */
 int proc_pidfd(pid_t pid);
 int proc_pidfd_signal(int pidfd, int sig);

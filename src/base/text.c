@@ -12,7 +12,6 @@
 #include <unistr.h>
 
 #define REPLACEMENT "\xEF\xBF\xBD"
-#define SNIFF_BYTES 8192 /* how much of a file is looked at for NULs, as git and grep do */
 
 bool text_is_utf8(const char *p, size_t len)
 {
@@ -139,14 +138,6 @@ const char *text_decode(struct buf *out, const char *p, size_t len, bool cut_fro
 	}
 	text_repair(out, p + head, len - head - tail);
 	return "binary";
-}
-
-bool text_is_binary(const char *p, size_t len)
-{
-	if (memchr(p, '\0', len < SNIFF_BYTES ? len : SNIFF_BYTES) != NULL)
-		return true;
-	AUTO_BUF scratch = BUF_INIT;
-	return strcmp(text_decode(&scratch, p, len, false, true), "binary") == 0;
 }
 
 bool text_to_gb18030(struct buf *out, const char *p, size_t len)

@@ -28,10 +28,6 @@ void text_repair(struct buf *out, const char *p, size_t len);
  * UTF-8 sequence at that edge is dropped before the decision. */
 const char *text_decode(struct buf *out, const char *p, size_t len, bool cut_front, bool cut_back);
 
-/* Whether bytes look like a binary file: a NUL in the first 8 KiB, or neither UTF-8 nor
- * GB18030 text. */
-bool text_is_binary(const char *p, size_t len);
-
 /* Converts valid UTF-8 to GB18030 for a second look at file names that an archive brought.
  * False when a character has no GB18030 form or the text is plain ASCII. */
 bool text_to_gb18030(struct buf *out, const char *p, size_t len);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "run/wire.h"
 
 #define START_ATTEMPTS 3 /* an idle stop or a crash can come between start and command */
 #define WORKSPACE      "/workspace"
@@ -21,6 +22,10 @@ static const char *const base_env[] = {
 	"LANG=C.UTF-8",       "TERM=dumb",
 	"PYTHONUNBUFFERED=1",
 };
+
+/* Base with SHELL, the sandbox's, the call's, and four words of argv. */
+_Static_assert(ARRAY_LEN(base_env) + 1 + 2 * SANDBOX_ENV_MAX + 4 <= WIRE_WORDS_MAX,
+	       "every environment that passes the checks can be sent");
 
 /* --- checks -------------------------------------------------------------------------------- */
 
@@ -81,9 +86,15 @@ static bool check_size(size_t size, struct err *err)
 			"The command did not run.");
 }
 
-static size_t cwd_size(const char *cwd)
+/* What cwd and the environment that every command gets can come to, so that nothing passes here
+ * which is refused when the sandbox is there. */
+static size_t base_size(const char *cwd)
 {
-	return cwd == NULL ? 0 : strlen(cwd);
+	size_t size = sizeof(WORKSPACE "/") + (cwd == NULL ? 0 : strlen(cwd));
+	size += sizeof("SHELL=/bin/bash");
+	for (size_t i = 0; i < ARRAY_LEN(base_env); i++)
+		size += strlen(base_env[i]) + 1;
+	return size;
 }
 
 bool exec_check(const struct app *app, const struct exec_options *options, struct err *err)
@@ -96,7 +107,7 @@ bool exec_check(const struct app *app, const struct exec_options *options, struc
 	size_t env_size = 0;
 	if (options->env != NULL)
 		json_text(options->env, &env_size);
-	return check_size(strlen(options->command) + cwd_size(options->cwd) + env_size, err);
+	return check_size(strlen(options->command) + base_size(options->cwd) + env_size, err);
 }
 
 /* --- environment --------------------------------------------------------------------------- */

@@ -196,7 +196,7 @@ static const struct fault faults[] = {
 };
 
 /* Turns errno of an open beneath the workspace into what the caller may know. */
-static bool fail(const struct sandbox_use *use, const char *path, struct err *err)
+static bool set_fault(const struct sandbox_use *use, const char *path, struct err *err)
 {
 	int sys = errno;
 	if (sys == ENOENT && path[0] != '\0' && is_there(use, path)) {
@@ -215,6 +215,12 @@ static bool fail(const struct sandbox_use *use, const char *path, struct err *er
 	return err_sys(err, "open in workspace");
 }
 
+static bool fail(const struct sandbox_use *use, const char *path, struct err *err)
+{
+	set_fault(use, path, err);
+	return sandbox_explain(use, err);
+}
+
 static bool not_writable(const char *path, mode_t mode, struct err *err)
 {
 	err_set(err, ERR_CONFLICT, "%s is %s and is not replaced by a file", show(path).text,
@@ -231,7 +237,8 @@ static bool fail_write(const struct sandbox_use *use, const char *path, struct e
 		err_set(err, ERR_CONFLICT, "%s cannot be made: a part before the last one is %s",
 			show(path).text,
 			sys == ENOTDIR ? "no directory" : "a broken link or was removed meanwhile");
-		return err_hint(err, "Look with list_files what is there, or choose another path.");
+		err_hint(err, "Look with list_files what is there, or choose another path.");
+		return sandbox_explain(use, err);
 	}
 	if (sys == EISDIR || sys == ENOTEMPTY || sys == EEXIST)
 		return not_writable(path, S_IFDIR, err);
@@ -326,6 +333,37 @@ static DIR *open_dir(const struct sandbox_use *use, const char *path, struct err
 	return dir;
 }
 
+/* Whether an entry can be shown without a pass over the directory for each window before it. */
+static bool is_in_reach(const char *path, int64_t offset, int64_t total, struct err *err)
+{
+	if (offset < FILES_LIST_REACH || offset >= total)
+		return true;
+	err_set(err, ERR_TOO_LARGE,
+		"%s has %" PRId64 " entries; only the first %d by name can be listed",
+		show(path).text, total, FILES_LIST_REACH);
+	return err_hint(err, "Use exec with find and a pattern, or ls | sed -n FROM,TOp, and sort "
+			     "the files into subdirectories.");
+}
+
+/* Shows names from the offset'th on, window after window; the first is there already. */
+static bool visit_names(struct names *names, DIR *dir, int64_t offset, int64_t limit,
+			files_visit *visit, void *ctx, struct err *err)
+{
+	for (int64_t reach = NAMES_WINDOW;; reach += NAMES_WINDOW) {
+		int64_t end = (int64_t)names_count(names);
+		for (int64_t i = offset; i < end && limit > 0; i++, limit--) {
+			if (!visit_entry(dirfd(dir), names_at(names, (size_t)i), visit, ctx))
+				return true;
+		}
+		offset = offset > end ? offset - end : 0;
+		if (names_are_last(names) || limit <= 0 || reach >= FILES_LIST_REACH)
+			return true;
+		int64_t seen;
+		if (!names_next(names, dir, &seen, err))
+			return false;
+	}
+}
+
 bool files_list(const struct sandbox_use *use, const char *path, int64_t offset, int64_t limit,
 		files_visit *visit, void *ctx, int64_t *total, struct err *err)
 {
@@ -333,21 +371,11 @@ bool files_list(const struct sandbox_use *use, const char *path, int64_t offset,
 	if (dir == NULL)
 		return false;
 	AUTO_NAMES struct names *names = names_create();
-	int64_t seen;
-	if (!names_next(names, dir, total, err))
+	if (!names_next(names, dir, total, err) || !is_in_reach(path, offset, *total, err))
 		return false;
-	for (;;) {
-		int64_t end = (int64_t)names_count(names);
-		for (int64_t i = offset; i < end && limit > 0; i++, limit--) {
-			if (!visit_entry(dirfd(dir), names_at(names, (size_t)i), visit, ctx))
-				return true;
-		}
-		offset = offset > end ? offset - end : 0;
-		if (names_are_last(names) || limit <= 0)
-			return true;
-		if (!names_next(names, dir, &seen, err))
-			return false;
-	}
+	if (offset < *total && !visit_names(names, dir, offset, limit, visit, ctx, err))
+		return false;
+	return sandbox_confirm(use, err);
 }
 
 /* --- writing ----------------------------------------------------------------------------- */
@@ -381,8 +409,10 @@ bool files_draft_open(const struct sandbox_use *use, struct files_draft *draft, 
 	draft->name[0] = '\0';
 	draft->fd = openat(use->incoming_fd, name,
 			   O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (draft->fd < 0)
-		return err_sys(err, "create draft");
+	if (draft->fd < 0) {
+		err_sys(err, "create draft");
+		return sandbox_explain(use, err);
+	}
 	memcpy(draft->name, name, sizeof(name));
 	return lock_take(draft->fd, LOCK_EXCLUSIVE, 0, err);
 }
@@ -486,14 +516,21 @@ bool files_write(const struct sandbox_use *use, const char *path, const char *da
 bool files_check_room(const struct app *app, const struct sandbox_use *use, int64_t need,
 		      struct err *err)
 {
-	int64_t free_bytes = fs_free_bytes(use->workspace_fd);
-	if (free_bytes < 0 || free_bytes - app->conf->min_free >= need)
+	int64_t min_free = app->conf->min_free;
+	int64_t wanted = need < INT64_MAX - min_free ? min_free + need : INT64_MAX;
+	int64_t free_bytes = spool_free_bytes(&app->spool, use->workspace_fd, wanted);
+	if (free_bytes < 0 || free_bytes >= wanted)
 		return true;
-	int64_t room = free_bytes > app->conf->min_free ? free_bytes - app->conf->min_free : 0;
-	err_set(err, ERR_QUOTA,
-		"%" PRId64 " bytes are needed and the server has room for %" PRId64
-		"; nothing was stored",
-		need, room);
+	if (free_bytes <= min_free)
+		err_set(err, ERR_QUOTA,
+			"the server's disk is full: the %" PRId64 " bytes that it keeps free are "
+			"all that is left; nothing was stored",
+			min_free);
+	else
+		err_set(err, ERR_QUOTA,
+			"%" PRId64 " bytes are needed and the server has room for %" PRId64
+			"; nothing was stored",
+			need, free_bytes - min_free);
 	return err_hint(err, "Delete files that are not needed any more, or destroy_sandbox with "
 			     "delete_files, then try again.");
 }

@@ -15,7 +15,8 @@
 #include "base/util.h"
 #include "box/sandbox.h"
 
-#define FILES_PATH_MAX 4096 /* bytes, PATH_MAX of Linux */
+#define FILES_PATH_MAX   4096  /* bytes, PATH_MAX of Linux */
+#define FILES_LIST_REACH 65536 /* entries that listing a directory can get to */
 
 /* Turns what a caller wrote into a relative path without empty, "." or ".." components: "" is
  * the workspace itself. ERR_INVALID for ".." that leaves it, for other absolute paths (the hint
@@ -41,7 +42,8 @@ struct files_entry {
 /* False: enough was seen. */
 typedef bool files_visit(void *ctx, const struct files_entry *entry);
 /* Sorted by name, from the offset'th entry on, at most limit; *total is the number of entries
- * (counted up to 1,000,000; entries beyond that are not seen). */
+ * (counted up to 1,000,000; entries beyond that are not seen). Reaches FILES_LIST_REACH entries, as
+ * each window of names costs a pass over the directory: ERR_TOO_LARGE for an offset beyond. */
 bool files_list(const struct sandbox_use *use, const char *path, int64_t offset, int64_t limit,
 		files_visit *visit, void *ctx, int64_t *total, struct err *err) MUST_USE;
 

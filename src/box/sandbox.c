@@ -121,7 +121,7 @@ static bool is_full(struct app *app, bool *full, struct err *err)
 
 static bool has_disk(const struct app *app, struct err *err)
 {
-	int64_t available = fs_free_bytes(app->spool.data_fd);
+	int64_t available = spool_free_bytes(&app->spool, app->spool.data_fd, app->conf->min_free);
 	if (available < 0 || available >= app->conf->min_free)
 		return true;
 	err_set(err, ERR_QUOTA, "the server's disk has less than %lld bytes left; none was created",

@@ -16,6 +16,7 @@
 #define SANDBOX_TEMPLATE_BASE "base"          /* the host's /usr */
 #define SANDBOX_TTL_MAX_S     (365 * 86400LL) /* longest lifetime; conf.c allows as much */
 #define SANDBOX_TEXTS_MAX     (64 * 1024)     /* bytes of env, and of labels, as JSON */
+#define SANDBOX_ENV_MAX       1000            /* variables of a sandbox, and of a call */
 
 struct sandbox_options {
 	const char *name;           /* NULL: made up, and the default lifetime applies */
@@ -51,29 +52,38 @@ struct sandbox_use {
 	int workspace_fd, incoming_fd;
 	char *workspace_path;
 	struct runtime_box box; /* borrows from this struct */
+	struct app *app;        /* borrowed, like row; NULL until entered */
+	const struct sandbox_row *row;
 };
 #define SANDBOX_USE_INIT \
 	{ \
-		-1, -1, -1, -1, NULL, \
-		{ \
-			0 \
-		} \
+		-1, -1, -1, -1, NULL, {0}, NULL, NULL \
 	}
 
 /* Enters a live sandbox: takes the use lock, stamps the activity, opens its directories. Does not
- * start it. ERR_GONE when it was destroyed meanwhile. */
+ * start it. ERR_GONE when it was destroyed meanwhile. row must outlive use. */
 bool sandbox_enter(struct app *app, const struct sandbox_row *row, struct sandbox_use *use,
 		   struct err *err) MUST_USE;
 void sandbox_leave(struct sandbox_use *use);
 #define AUTO_SANDBOX_USE __attribute__((cleanup(sandbox_leave))) struct sandbox_use
+
+/* False with ERR_GONE when an entered sandbox was destroyed meanwhile; doubt counts as live. A
+ * destroy takes the directories away under their users, who may have seen half of the files. */
+bool sandbox_confirm(const struct sandbox_use *use, struct err *err) MUST_USE;
+/* The same for an error: a destroy meanwhile is the reason to tell, not what was met in its course.
+ * Always false. */
+bool sandbox_explain(const struct sandbox_use *use, struct err *err);
+/* Sets ERR_GONE: row was destroyed meanwhile. Always false. */
+bool sandbox_gone(const struct sandbox_row *row, struct err *err);
 
 /* Stamps the activity (at most every few seconds) and so renews the lifetime. sandbox_enter does
  * it; do it again at the end of what took long. A failure is logged and nothing else: the work it
  * belongs to was done. */
 void sandbox_touch(struct app *app, const struct sandbox_row *row);
 
-/* Checks an object of strings such as env: names as in a shell when names_are_variables, no NUL,
- * together at most SANDBOX_TEXTS_MAX. what names the argument. NULL is fine. */
+/* Checks an object of strings such as env: no NUL, together at most SANDBOX_TEXTS_MAX; when
+ * names_are_variables, names as in a shell and at most SANDBOX_ENV_MAX of them. what names the
+ * argument. NULL is fine. */
 bool sandbox_check_texts(const char *what, struct json_object *object, bool names_are_variables,
 			 struct err *err) MUST_USE;
 

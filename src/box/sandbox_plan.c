@@ -65,6 +65,13 @@ bool sandbox_check_texts(const char *what, struct json_object *object, bool name
 		return true;
 	if (!json_object_is_type(object, json_type_object))
 		return err_set(err, ERR_INVALID, "%s is not an object of strings", what);
+	if (names_are_variables && json_object_object_length(object) > SANDBOX_ENV_MAX) {
+		err_set(err, ERR_TOO_LARGE, "%s has %d variables; the limit is %d", what,
+			json_object_object_length(object), SANDBOX_ENV_MAX);
+		return err_hint(err,
+				"Put the data into a file in the sandbox (write_text) instead. "
+				"Nothing was changed.");
+	}
 	json_object_object_foreach(object, name, value)
 	{
 		if (!check_text(what, name, value, names_are_variables, err))

@@ -15,7 +15,7 @@
 #define USE_WAIT_MS    10000 /* held exclusively only while its end or its idle stop is decided */
 #define START_WAIT_MS  20000 /* below the 30 s after which phones give a call up */
 
-static bool gone(const struct sandbox_row *row, struct err *err)
+bool sandbox_gone(const struct sandbox_row *row, struct err *err)
 {
 	err_set(err, ERR_GONE, "sandbox %s was destroyed in the meantime", row->name);
 	return err_hint(err,
@@ -30,7 +30,22 @@ static bool confirm_live(struct app *app, const struct sandbox_row *row, struct 
 	int rc = row_sandbox_by_id(app->db, row->principal, row->id, &now, err);
 	if (rc < 0)
 		return false;
-	return (rc == 1 && now.state == SANDBOX_LIVE) || gone(row, err);
+	return (rc == 1 && now.state == SANDBOX_LIVE) || sandbox_gone(row, err);
+}
+
+bool sandbox_confirm(const struct sandbox_use *use, struct err *err)
+{
+	struct err found = ERR_INIT;
+	if (use->app == NULL || confirm_live(use->app, use->row, &found) || found.code != ERR_GONE)
+		return true;
+	*err = found;
+	return false;
+}
+
+bool sandbox_explain(const struct sandbox_use *use, struct err *err)
+{
+	(void)!sandbox_confirm(use, err);
+	return false;
 }
 
 /* --- enter and leave ----------------------------------------------------------------------- */
@@ -38,9 +53,11 @@ static bool confirm_live(struct app *app, const struct sandbox_row *row, struct 
 static bool take_use_lock(struct app *app, const struct sandbox_row *row, struct sandbox_use *use,
 			  struct err *err)
 {
+	use->app = app;
+	use->row = row;
 	use->use_fd = incarnation_open_use(app, row->id, &use->run_dir_fd, err);
 	if (use->use_fd < 0)
-		return false;
+		return sandbox_explain(use, err);
 	if (lock_take(use->use_fd, LOCK_SHARED, USE_WAIT_MS, err))
 		return true;
 	if (err->code != ERR_BUSY)
@@ -54,10 +71,10 @@ static bool open_directories(struct app *app, const struct sandbox_row *row,
 {
 	use->workspace_fd = spool_workspace(&app->spool, row->files_id, err);
 	if (use->workspace_fd < 0)
-		return false;
+		return sandbox_explain(use, err);
 	use->incoming_fd = spool_incoming(&app->spool, row->files_id, err);
 	if (use->incoming_fd < 0)
-		return false;
+		return sandbox_explain(use, err);
 	use->workspace_path = spool_workspace_path(&app->spool, app->conf, row->files_id);
 	incarnation_box(app, row, use->run_dir_fd, use->workspace_path, &use->box);
 	return true;

@@ -42,10 +42,8 @@ bool transfer_make_link(struct app *app, const struct sandbox_row *sandbox, enum
 	id_make(row.id);
 	memcpy(row.sandbox_id, sandbox->id, sizeof(row.sandbox_id));
 	int inserted = row_link_insert(app->db, &row, err);
-	if (inserted == 0)
-		return err_set(err, ERR_INTERNAL, "link id %s exists already", row.id);
-	if (inserted < 0)
-		return false;
+	if (inserted != 1)
+		return inserted == 0 ? sandbox_gone(sandbox, err) : false;
 
 	char token[SIGN_TOKEN_LEN + 1];
 	sign_link(&app->link_key, row.id, row.expires_at, token);

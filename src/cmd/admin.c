@@ -12,13 +12,13 @@
 #include "base/log.h"
 
 static const struct admin_command commands[] = {
-	{"serve", "", "serve MCP and file links over HTTP with a private lighttpd", false,
-	 admin_serve},
+	{"serve", "[--with-parent]", "serve MCP and file links over HTTP with a private lighttpd",
+	 false, admin_serve},
 	{"token", "", "print the bearer token; make it when there is none", false, admin_token},
 	{"doctor", "", "check whether this machine can run sandboxes, and say what to do", false,
 	 admin_doctor},
 	{"ls", "[--json]", "list the sandboxes", false, admin_ls},
-	{"stop", "--all | NAME...", "end what runs in sandboxes; their files stay", false,
+	{"stop", "--all | NAME|ID...", "end what runs in sandboxes; their files stay", false,
 	 admin_stop},
 	{"config", "[--json | --readme]",
 	 "print all settings, their values and where they are from", true, admin_config},
@@ -75,7 +75,14 @@ static int run_command(const struct admin_command *command, const char *user, in
 	struct err err = ERR_INIT;
 	struct conf conf;
 	int status;
-	if (!conf_load(&conf, &err)) {
+	bool loaded = conf_load(&conf, &err);
+	/* On standard error, since standard output may be read by programs. doctor reports it
+	 * itself. */
+	if (conf.unknown != NULL && command->run != admin_doctor)
+		fprintf(stderr,
+			"spoolbox: there is no setting of the name %s; is it a typing error?\n",
+			conf.unknown);
+	if (!loaded) {
 		status = admin_fail(&err);
 	} else if (!command->any_user && !admin_become(&conf, user, &err)) {
 		status = admin_fail(&err);

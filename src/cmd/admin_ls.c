@@ -7,9 +7,12 @@
 #include "box/sandbox.h"
 #include "cmd/admin.h"
 
+#define LINE "%-32s  %-24s  %-8s  %s\n"
+
 struct listing {
 	struct app *app;
 	struct json_object *json; /* NULL: print lines */
+	int count;
 };
 
 static const char *state_word(struct app *app, const struct sandbox_row *row)
@@ -28,7 +31,9 @@ static bool show(void *ctx, const struct sandbox_row *row)
 	const char *state = state_word(listing->app, row);
 	clock_rfc3339(row->last_used_at, used);
 	if (listing->json == NULL) {
-		printf("%-32s  %-24s  %-8s  %s\n", row->id, row->name, state, used);
+		if (listing->count++ == 0)
+			printf(LINE, "ID", "NAME", "STATE", "LAST USED");
+		printf(LINE, row->id, row->name, state, used);
 		return true;
 	}
 	struct json_object *one = json_object_new_object();
@@ -50,6 +55,8 @@ static bool list(struct app *app, bool as_json, struct err *err)
 	size_t len;
 	if (as_json)
 		puts(json_text(all, &len));
+	else if (listing.count == 0)
+		puts("no sandboxes");
 	return true;
 }
 

@@ -4,10 +4,11 @@
  * (serve-XXXXXX, mode 0700): the configuration, the sockets, and a link to spoolbox.fcgi, so
  * that no path has to be quoted or fit into a socket address. lighttpd works in that directory.
  *
- * Endings. TERM or INT: lighttpd is told to stop, then its whole process group (the workers;
- * sandboxes have sessions of their own and live on) is ended and the directory removed. kill -9
- * of this process: the kernel tells lighttpd (PR_SET_PDEATHSIG), and workers watch their parent.
- * The directory that then stays is removed by the next serve: it is known to be dead by its lock.
+ * Endings. TERM or INT, or the parent's end with --with-parent: lighttpd is told to stop, then its
+ * whole process group (the workers; sandboxes have sessions of their own and live on) is ended and
+ * the directory removed. kill -9 of this process: the kernel tells lighttpd (PR_SET_PDEATHSIG), and
+ * workers watch their parent. The directory that then stays is removed by the next serve: it is
+ * known to be dead by its lock.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -30,10 +31,12 @@
 #define RUN_PREFIX "serve-"
 #define STOP_MS    5000 /* then KILL; lighttpd and workers need some 20 ms */
 
-/* Two pools, so that long transfers do not starve calls. stream-*-body 1, not 2: half the
- * copies; but 2 for downloads, else lighttpd takes a whole file from the worker at once, and the
- * link would be used up however little of it the client got. No error log: with -D the workers' log
- * lines reach our standard error. */
+/* Two pools, so that long transfers do not starve calls. One process each, which forks the workers:
+ * with max-procs lighttpd makes a socket per worker and lets calls wait at a busy one. Uploads are
+ * handed on as they come (1, not 2: half the copies); other requests whole, so that they have a
+ * length even when the client sent none. Downloads with 2, else lighttpd takes a whole file from
+ * the worker at once, and the link would be used up however little of it the client got. No error
+ * log: with -D the workers' log lines reach our standard error. */
 static const char config_text[] =
 	"server.bind = \"%s\"\n"
 	"server.port = %s\n"
@@ -41,15 +44,19 @@ static const char config_text[] =
 	"server.upload-dirs = ( \".\" )\n"
 	"server.tag = \"spoolbox\"\n"
 	"server.modules = ( \"mod_fastcgi\" )\n"
-	"server.stream-request-body = 1\n"
 	"server.stream-response-body = 1\n"
-	"$HTTP[\"url\"] =~ \"^/files/\" { server.stream-response-body = 2 }\n"
+	"$HTTP[\"url\"] =~ \"^/files/\" {\n"
+	"  server.stream-request-body = 1\n"
+	"  server.stream-response-body = 2\n"
+	"}\n"
 	"server.max-read-idle = 120\n"
 	"fastcgi.server = (\n"
-	"  \"/files\" => (( \"socket\" => \"files.sock\", \"bin-path\" => \"./spoolbox.fcgi\",\n"
-	"                \"max-procs\" => %lld, \"check-local\" => \"disable\" )),\n"
-	"  \"/\" => (( \"socket\" => \"mcp.sock\", \"bin-path\" => \"./spoolbox.fcgi\",\n"
-	"           \"max-procs\" => %lld, \"check-local\" => \"disable\" ))\n"
+	"  \"/files\" => (( \"socket\" => \"files.sock\", \n"
+	"                \"bin-path\" => \"./spoolbox.fcgi --workers %lld\",\n"
+	"                \"max-procs\" => 1, \"check-local\" => \"disable\" )),\n"
+	"  \"/\" => (( \"socket\" => \"mcp.sock\", \n"
+	"           \"bin-path\" => \"./spoolbox.fcgi --workers %lld\",\n"
+	"           \"max-procs\" => 1, \"check-local\" => \"disable\" ))\n"
 	")\n";
 
 /* Numeric forms of SMCP_HOST and SMCP_PORT, as getnameinfo writes them. */
@@ -333,9 +340,11 @@ int admin_serve(const struct admin *admin, int argc, char **argv)
 {
 	struct err err = ERR_INIT;
 	struct app app;
-	(void)argv;
-	if (argc != 1)
-		return admin_misused("serve takes no arguments; set SMCP_HOST and SMCP_PORT");
+	if (argc == 2 && strcmp(argv[1], "--with-parent") == 0)
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+	else if (argc != 1)
+		return admin_misused("serve takes no argument \"%s\"; set SMCP_HOST and SMCP_PORT",
+				     argv[1]);
 	if (!app_open(&app, admin->conf, &err))
 		return admin_fail(&err);
 	bool ok = serve(&app, admin->conf, &err);

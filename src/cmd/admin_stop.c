@@ -53,9 +53,10 @@ static bool stop_named(struct app *app, char **names, int *stopped, struct err *
 	for (; *names != NULL; names++) {
 		AUTO_SANDBOX_ROW row = {0};
 		if (principal == NULL)
-			return err_set(err, ERR_NOT_FOUND, "there are no sandboxes yet");
-		if (!sandbox_find(app, principal, *names, &row, err) ||
-		    !stop_one(app, row.id, stopped, err))
+			err_set(err, ERR_NOT_FOUND, "there are no sandboxes yet");
+		if (principal == NULL || !sandbox_find(app, principal, *names, &row, err))
+			return err_hint(err, "see what there is: spoolbox ls");
+		if (!stop_one(app, row.id, stopped, err))
 			return false;
 	}
 	return true;

@@ -17,12 +17,47 @@
 static const char *const system_dirs[] = {"/usr/sbin", "/usr/local/sbin", "/sbin",
 					  "/usr/bin",  "/usr/local/bin",  "/bin"};
 
-static const struct passwd *owner_of_spool(const struct conf *conf)
+static const struct passwd *named_user(const char *name, struct err *err)
+{
+	const struct passwd *pw = getpwnam(name);
+	if (pw != NULL && pw->pw_uid != 0)
+		return pw;
+	err_set(err, ERR_DENIED,
+		pw == NULL ? "there is no user %s on this machine"
+			   : "sandboxes must not be run by %s",
+		name);
+	err_hint(err, "name an ordinary user; to make one: adduser --system --group spoolbox");
+	return NULL;
+}
+
+static const struct passwd *owner_of_spool(const struct conf *conf, struct err *err)
 {
 	struct stat st;
-	if (stat(conf->spool, &st) != 0 || st.st_uid == 0)
-		return NULL;
-	return getpwuid(st.st_uid);
+	const struct passwd *pw;
+	if (stat(conf->spool, &st) != 0) {
+		err_set(err, ERR_NOT_FOUND, "the spool %s cannot be read: %s", conf->spool,
+			strerror(errno));
+		err_hint(err,
+			 "make it for the user who is to run Spoolbox: install -d -m 700 -o USER "
+			 "%s. Or set SMCP_SPOOL to the one that is meant",
+			 conf->spool);
+	} else if (st.st_uid == 0) {
+		err_set(err, ERR_DENIED,
+			"the spool %s is root's, and sandboxes must not be run by root",
+			conf->spool);
+		err_hint(err,
+			 "give it to an ordinary user: chown -R USER %s. Or name the user: "
+			 "spoolbox --user USER ...",
+			 conf->spool);
+	} else if ((pw = getpwuid(st.st_uid)) == NULL) {
+		err_set(err, ERR_DENIED,
+			"the spool %s belongs to user %u, who is not on this machine", conf->spool,
+			(unsigned)st.st_uid);
+		err_hint(err, "give it to a user of this machine: chown -R USER %s", conf->spool);
+	} else {
+		return pw;
+	}
+	return NULL;
 }
 
 bool admin_become(const struct conf *conf, const char *user, struct err *err)
@@ -34,17 +69,8 @@ bool admin_become(const struct conf *conf, const char *user, struct err *err)
 		err_set(err, ERR_DENIED, "only root can change to user %s", user);
 		return err_hint(err, "leave --user out, or start it as root");
 	}
-	const struct passwd *pw = user != NULL ? getpwnam(user) : owner_of_spool(conf);
-	if (pw == NULL && user != NULL) {
-		err_set(err, ERR_NOT_FOUND, "there is no user %s on this machine", user);
-		return err_hint(err, "make one: adduser --system --group %s", user);
-	}
-	if (pw == NULL || pw->pw_uid == 0) {
-		err_set(err, ERR_DENIED, "sandboxes must not be run by root");
-		return err_hint(err, "name the service user: spoolbox --user NAME ... "
-				     "(make one with: adduser --system --group spoolbox)");
-	}
-	return user_become(pw->pw_uid, pw->pw_gid, err);
+	const struct passwd *pw = user != NULL ? named_user(user, err) : owner_of_spool(conf, err);
+	return pw != NULL && user_become(pw->pw_uid, pw->pw_gid, err);
 }
 
 const char *admin_principal(const struct app *app)

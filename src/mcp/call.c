@@ -1,6 +1,6 @@
 /*
- * A failure is a result too: the model reads {error, message, fix, usage} as text and can correct
- * itself. Only what is no tool's business becomes a JSON-RPC error.
+ * A failure is a result too: the model reads {error, message, fix, usage, retryable} as text and
+ * can correct itself. Only what is no tool's business becomes a JSON-RPC error.
  */
 #include "mcp/call.h"
 
@@ -26,16 +26,17 @@ static void push_json_text(struct json_object *content, struct json_object *valu
 	push_text(content, text, len);
 }
 
-static struct json_object *failure(const struct catalog_entry *entry, const char *name,
-				   const char *message, const char *fix)
+static struct json_object *failure(const struct catalog_entry *entry, const struct err *err,
+				   const char *message)
 {
 	AUTO_BUF usage = BUF_INIT;
 	tool_usage(entry->tool->name, entry->input, &usage);
 	AUTO_JSON *body = json_object_new_object();
-	json_add_str(body, "error", name);
+	json_add_str(body, "error", err_name(err->code));
 	json_add_str(body, "message", message);
-	json_add_str(body, "fix", fix);
+	json_add_str(body, "fix", err_next(err));
 	json_add_str(body, "usage", buf_str(&usage));
+	json_add_bool(body, "retryable", err_retryable(err->code));
 
 	struct json_object *content = json_object_new_array();
 	push_json_text(content, body);
@@ -55,14 +56,14 @@ static struct json_object *internal_failure(const struct catalog_entry *entry, s
 	snprintf(message, sizeof(message), "internal error, reference %s", id);
 	err_in(err, "reference=%s tool=%s", id, entry->tool->name);
 	log_err(LOG_ERROR, "tool_failed", err);
-	return failure(entry, err_name(err->code), message, err_next(err));
+	return failure(entry, err, message);
 }
 
 static struct json_object *handler_failure(const struct catalog_entry *entry, struct err *err)
 {
 	if (err->code == ERR_IO || err->code == ERR_INTERNAL)
 		return internal_failure(entry, err);
-	return failure(entry, err_name(err->code), err_message(err), err_next(err));
+	return failure(entry, err, err_message(err));
 }
 
 static struct json_object *argument_failure(const struct catalog_entry *entry,
@@ -72,7 +73,7 @@ static struct json_object *argument_failure(const struct catalog_entry *entry,
 	err_set(&err, ERR_INVALID, "arguments");
 	AUTO_BUF message = BUF_INIT;
 	buf_printf(&message, "The arguments do not fit the tool:\n%s", buf_str(&faults->lines));
-	return failure(entry, err_name(err.code), buf_str(&message), err_next(&err));
+	return failure(entry, &err, buf_str(&message));
 }
 
 static struct json_object *success(struct tool_call *call)

@@ -157,8 +157,9 @@ static bool unknown_tool(struct method_call *call, const char *name)
 {
 	const char *meant = catalog_near(call->endpoint->catalog, name);
 	return rpc_in_band(&call->error, RPC_PARAMS, "Unknown tool \"%.64s\"%s%s%s", name,
-			   meant == NULL ? "" : "; did you mean \"", meant == NULL ? "" : meant,
-			   meant == NULL ? "" : "\"?");
+			   meant == NULL ? "; tools/list names those there are"
+					 : "; did you mean \"",
+			   meant == NULL ? "" : meant, meant == NULL ? "" : "\"?");
 }
 
 static bool tools_call(struct method_call *call)

@@ -1,6 +1,7 @@
 /*
- * A cost for each candidate, the smallest wins. Models vary names in three ways: in spelling
- * (edit distance), in style (camel case), and in length (an abbreviation, or a word more).
+ * A cost for each candidate, the smallest wins. Models vary names in four ways: in spelling
+ * (edit distance), in style (camel case), in length (an abbreviation, or a word more), and in the
+ * word itself, which other programs have taught them.
  */
 #include "mcp/near.h"
 
@@ -9,8 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_CAP 64 /* tool names end there; a longer argument name is not a slip of the pen */
-#define FAR      1000
+#include "base/util.h"
+
+#define NAME_CAP  64 /* tool names end there; a longer argument name is not a slip of the pen */
+#define FAR       1000
+#define WORDS_MAX 11
 
 /* Lower case, without "_" and "-". False when it is too long to compare. */
 static bool normalise(const char *name, char out[static NAME_CAP])
@@ -62,6 +66,43 @@ static bool abbreviates(const char *brief, const char *whole)
 	return *brief == '\0';
 }
 
+/* Words for one thing, as normalised: ours and those that other tools have for it. */
+static const char *const synonyms[][WORDS_MAX + 1] = {
+	{"sandbox", "name", "box", "container", "session", "workspace"},
+	{"path", "dest", "src", "file", "filename", "filepath", "source", "destination", "target"},
+	{"oldtext", "oldstring", "oldstr", "search", "find"},
+	{"newtext", "newstring", "newstr", "replace", "replacement"},
+	{"content", "contents", "text", "filetext", "data", "body"},
+	{"command", "script", "code", "input"},
+	{"cwd", "dir", "directory", "workdir", "workingdirectory"},
+	{"ttlseconds", "ttl", "expiresin", "expires", "timeout"},
+	{"offset", "start", "startline", "fromline"},
+	{"limit", "count", "lines", "maxlines"},
+	{"exec", "run", "bash", "sh", "shell", "execute", "runcommand", "runcode", "python"},
+	{"readtext", "readfile", "cat", "view", "openfile"},
+	{"writetext", "writefile", "createfile", "savefile"},
+	{"edittext", "editfile", "strreplace", "replacetext", "applypatch"},
+	{"listfiles", "ls", "listdir", "listdirectory"},
+	{"createsandbox", "newsandbox", "startsandbox", "createsession"},
+	{"destroysandbox", "deletesandbox", "removesandbox", "stopsandbox"},
+};
+
+static bool has_word(const char *const *words, const char *word)
+{
+	for (; *words != NULL; words++)
+		if (strcmp(*words, word) == 0)
+			return true;
+	return false;
+}
+
+static bool mean_the_same(const char *a, const char *b)
+{
+	for (size_t i = 0; i < ARRAY_LEN(synonyms); i++)
+		if (has_word(synonyms[i], a) && has_word(synonyms[i], b))
+			return true;
+	return false;
+}
+
 static int cost(const char *a, const char *b)
 {
 	int longer = (int)strlen(a), shorter = (int)strlen(b);
@@ -77,6 +118,8 @@ static int cost(const char *a, const char *b)
 	/* One slip in four letters: "cmd" is no misspelt "cwd". */
 	if (distance <= 2 && distance * 4 <= longer)
 		return distance;
+	if (mean_the_same(a, b))
+		return 3;
 	if (abbreviates(part, whole) || (shorter >= 3 && strstr(whole, part) != NULL))
 		return 3 + longer - shorter;
 	return FAR;

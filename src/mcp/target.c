@@ -9,6 +9,9 @@
 #include "base/clock.h"
 #include "base/json.h"
 
+/* A sandbox can be destroyed between its making and its use; each attempt can lose that race. */
+#define ENTER_ATTEMPTS 16
+
 bool target_find(const struct tool_call *call, const char *handle, struct target *target,
 		 struct err *err)
 {
@@ -18,12 +21,40 @@ bool target_find(const struct tool_call *call, const char *handle, struct target
 	       sandbox_enter(app, &target->row, &target->use, err);
 }
 
+bool target_create(const struct tool_call *call, const struct sandbox_options *options,
+		   struct target *target, struct err *err)
+{
+	struct app *app = call->app;
+	struct err trouble = ERR_INIT;
+	for (int i = 0; i < ENTER_ATTEMPTS; i++) {
+		if (!sandbox_create(app, call->principal, options, &target->row, &target->created,
+				    err))
+			return false;
+		if (sandbox_enter(app, &target->row, &target->use, &trouble))
+			return true;
+		sandbox_row_finish(&target->row);
+		if (trouble.code != ERR_GONE)
+			break;
+	}
+	*err = trouble;
+	return false;
+}
+
 bool target_ensure(const struct tool_call *call, const char *handle, struct target *target,
 		   struct err *err)
 {
 	struct app *app = call->app;
-	return sandbox_ensure(app, call->principal, handle, &target->row, &target->created, err) &&
-	       sandbox_enter(app, &target->row, &target->use, err);
+	struct err trouble = ERR_INIT;
+	if (!sandbox_ensure(app, call->principal, handle, &target->row, &target->created, err))
+		return false;
+	if (sandbox_enter(app, &target->row, &target->use, &trouble))
+		return true;
+	sandbox_row_finish(&target->row);
+	/* An id is never made anew. */
+	if (trouble.code == ERR_GONE && !id_is_valid(handle))
+		return target_create(call, &(struct sandbox_options){.name = handle}, target, err);
+	*err = trouble;
+	return false;
 }
 
 void target_leave(struct target *target)

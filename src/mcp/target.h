@@ -22,6 +22,10 @@ struct target {
 #define TARGET_INIT {.use = SANDBOX_USE_INIT}
 /* clang-format on */
 
+/* For create_sandbox. One that is destroyed before it could be entered is made anew, as in
+ * target_ensure. */
+bool target_create(const struct tool_call *call, const struct sandbox_options *options,
+		   struct target *target, struct err *err) MUST_USE;
 /* For tools that only read: the sandbox must exist. */
 bool target_find(const struct tool_call *call, const char *handle, struct target *target,
 		 struct err *err) MUST_USE;

@@ -99,7 +99,7 @@ void tool_usage(const char *name, struct json_object *input_schema, struct buf *
 	AUTO_BUF optional = BUF_INIT;
 	json_object_object_foreach(json_get(input_schema, "properties"), property, schema)
 	{
-		if (is_required(input_schema, property))
+		if (is_required(input_schema, property) || json_has(schema, "examples"))
 			json_add(arguments, property, sample_of(property, schema));
 		else
 			buf_printf(&optional, "%s%s",

@@ -34,7 +34,8 @@ struct tool {
 	const char *input_schema;  /* JSON text; object root, additionalProperties false */
 	const char *output_schema; /* JSON text; object root; NULL: none */
 	bool read_only, destructive, idempotent, open_world;
-	/* False with err: answered as an isError result with {error, message, fix, usage}. */
+	/* False with err: answered as an isError result with {error, message, fix, usage,
+	 * retryable}: the last says whether the same call may succeed later. */
 	bool (*call)(struct tool_call *call, struct err *err);
 };
 
@@ -49,8 +50,8 @@ extern const struct tool_list toolset;
 /* What tools/list says of a tool in the newest revision, as a new object. */
 struct json_object *tool_describe(const struct tool *tool);
 
-/* One line that shows a call: required arguments with example values, then the names of the
- * optional ones. */
+/* One line that shows a call: arguments that are required or for which the schema gives an example
+ * of its own, such as the sandbox, which may be named in two ways; then the names of the others. */
 void tool_usage(const char *name, struct json_object *input_schema, struct buf *out);
 
 /* For tests: whether a result conforms to the tool's output schema. ERR_INVALID with the faults. */

@@ -288,7 +288,9 @@ static bool edit_file(struct app *app, const struct sandbox_use *use, const char
 		      const struct edit *edit, struct edited *out, struct err *err)
 {
 	AUTO_FD lock = lock_open(use->run_dir_fd, "edit", err);
-	if (lock < 0 || !lock_take(lock, LOCK_EXCLUSIVE, LOCK_WAIT_MS, err))
+	if (lock < 0)
+		return sandbox_explain(use, err);
+	if (!lock_take(lock, LOCK_EXCLUSIVE, LOCK_WAIT_MS, err))
 		return false;
 	AUTO_BUF text = BUF_INIT;
 	struct stat st;

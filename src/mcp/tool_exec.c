@@ -67,6 +67,18 @@ static void add_usage(struct json_object *result, const struct session *session)
 	json_add_int(result, "background_processes", status->survivors);
 }
 
+/* Overwrites what report_lost says of a sandbox that went away: this one is up. */
+static void explain_sweep(struct json_object *result)
+{
+	json_add_str(result, "message",
+		     "the command ended every process in the sandbox, the one that watches over "
+		     "the command included, so how it would have ended is not known");
+	json_add_str(result, "fix",
+		     "The sandbox is still up, and the files in /workspace and /tmp are intact; "
+		     "background processes are gone. kill -9 -1 and the like do this: end "
+		     "processes by their PID, or by name with pkill -x, instead.");
+}
+
 static void note_end(const struct session *session, int64_t timeout_ms, struct buf *note)
 {
 	const struct runtime_status *status = &session->status;
@@ -109,6 +121,8 @@ static void report_lost(struct tool_call *call, const struct session *session)
 		     "Look at what is in /workspace (list_files, exec ls -l) before running the "
 		     "command again. Likely causes are a lack of memory or that the sandbox was "
 		     "destroyed; the next exec starts it anew.");
+	if (session->status.swept)
+		explain_sweep(result);
 	add_stream(result, "stdout", &session->out);
 	add_stream(result, "stderr", &session->err);
 }

@@ -117,7 +117,8 @@ const struct tool tool_upload_file = {
 		"Makes a one-time link to which a file is sent (HTTP PUT) that then appears in a sandbox. "
 		"Transfers nothing itself: whoever has the file uses the link, with curl -T or in a "
 		"browser. A sandbox that does not exist yet is made. Use it for binary or large files; "
-		"text that you have in front of you goes with write_text. dest is the full path with the "
+		"text that you have in front of you goes with write_text. A body needs its length: send a "
+		"file, not a pipe. dest is the full path with the "
 		"file's name; an existing file is replaced when the upload is complete. Returns url, "
 		"expires_at, max_bytes and a command line as example. Example: {\"sandbox\":\"work\","
 		"\"dest\":\"input/report.pdf\"}",

@@ -16,7 +16,7 @@
 #define LINES_DEFAULT 2000
 #define LINES_MAX     100000
 #define BLOCK_BYTES   65536
-#define SNIFF_BYTES   8192                 /* as text_is_binary */
+#define SNIFF_BYTES   8192                 /* how much is looked at for NULs, as git and grep do */
 #define COUNT_MAX     (64 * 1024 * 1024)   /* files up to this size get their lines counted */
 #define SCAN_MAX      (1024 * 1024 * 1024) /* bytes: about a second of reading */
 

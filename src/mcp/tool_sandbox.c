@@ -177,8 +177,7 @@ static bool call_create(struct tool_call *call, struct err *err)
 	if (!read_options(call, &options, err))
 		return false;
 	AUTO_TARGET target = TARGET_INIT;
-	if (!sandbox_create(app, call->principal, &options, &target.row, &target.created, err) ||
-	    !sandbox_enter(app, &target.row, &target.use, err))
+	if (!target_create(call, &options, &target, err))
 		return false;
 	AUTO_BUF note = BUF_INIT;
 	note_create(&target, &options, &note);

@@ -168,6 +168,21 @@ static bool plan_filters(struct plan *plan, bool inet, struct err *err)
 	return true;
 }
 
+/* Below the host's /usr, but not for sandboxes: settings of the host, ours among them, which the
+ * service user can read and so could they. */
+static const char *const hidden_dirs[] = {"/usr/local/etc", SYSCONFDIR};
+
+static void plan_hidden(struct plan *plan)
+{
+	for (size_t i = 0; i < ARRAY_LEN(hidden_dirs); i++) {
+		bool below_usr = strncmp(hidden_dirs[i], "/usr/", 5) == 0;
+		bool again = i > 0 && strcmp(hidden_dirs[i], hidden_dirs[0]) == 0;
+		if (below_usr && !again && access(hidden_dirs[i], F_OK) == 0)
+			PLAN(plan, "--perms", "0555", "--tmpfs", hidden_dirs[i], "--remount-ro",
+			     hidden_dirs[i]);
+	}
+}
+
 /* All but the workspace and the program to run: what a probe tries as well. */
 static bool plan_base(struct plan *plan, const char *bwrap, const struct runtime_box *box,
 		      struct err *err)
@@ -175,6 +190,7 @@ static bool plan_base(struct plan *plan, const char *bwrap, const struct runtime
 	PLAN(plan, bwrap);
 	plan_words(plan, isolation, ARRAY_LEN(isolation));
 	plan_words(plan, system_tree, ARRAY_LEN(system_tree));
+	plan_hidden(plan);
 	snprintf(plan->tmp_bytes, sizeof(plan->tmp_bytes), "%lld", (long long)box->tmp_bytes);
 	/* Memory file systems without a size would be memory without a bound; so /dev itself
 	 * becomes read-only, as / does in the end. */

@@ -107,19 +107,29 @@ static ssize_t send_part(int fd, const unsigned char *data, size_t len, const in
 	return sendmsg(fd, &msg, MSG_NOSIGNAL);
 }
 
-/* Stops early when PID 1 hangs up: what it said before that is read next. */
-static void send_request(const struct exchange *exchange, int fd, int64_t until_ms)
+/* Stops early when PID 1 hangs up: what it said before that is read next. False when the kernel
+ * refuses to pass descriptors: all that processes of this user have under way over sockets count
+ * together, so another sandbox can use the room up for as long as it lives. */
+static bool send_request(const struct exchange *exchange, int fd, int64_t until_ms, struct err *err)
 {
 	const int fds[WIRE_FDS] = {exchange->command->stdin_fd, exchange->command->stdout_fd,
 				   exchange->command->stderr_fd};
 	for (size_t sent = 0; sent < exchange->len;) {
 		ssize_t n = send_part(fd, exchange->bytes + sent, exchange->len - sent,
 				      sent == 0 ? fds : NULL);
+		if (n < 0 && errno == ETOOMANYREFS) {
+			err_set(err, ERR_BUSY,
+				"this server has too many descriptors under way; nothing was run");
+			return err_hint(err,
+					"Try again in a few seconds. If it stays so, the operator "
+					"should raise the limit of open files.");
+		}
 		if (n > 0)
 			sent += (size_t)n;
 		else if (errno == EAGAIN ? !wait_for(fd, POLLOUT, until_ms) : errno != EINTR)
-			return;
+			break;
 	}
+	return true;
 }
 
 enum look { LOOK_REPLY, LOOK_END, LOOK_LATE };
@@ -222,7 +232,8 @@ static bool explain(const struct runtime_command *command, const struct wire_rep
 bool exchange_start(const struct exchange *exchange, int fd, struct err *err)
 {
 	int64_t until_ms = clock_mono_ms() + START_MS;
-	send_request(exchange, fd, until_ms);
+	if (!send_request(exchange, fd, until_ms, err))
+		return false;
 	for (bool accepted = false;;) {
 		struct wire_reply reply;
 		enum look look = look_at_reply(fd, until_ms, &reply);

@@ -237,11 +237,6 @@ void db_close(struct db *db)
 	free(db);
 }
 
-int db_schema_newest(void)
-{
-	return schema_step_count;
-}
-
 int db_schema_version(struct db *db)
 {
 	struct err err = ERR_INIT;

@@ -55,8 +55,7 @@ void db_rollback(struct db_tx *tx);
 		NULL \
 	}
 
-/* Version of the newest schema step this program holds, and the one of an open database. */
-int db_schema_newest(void);
+/* Version of an open database's schema: how many of the steps in store/schema.h it has. */
 int db_schema_version(struct db *db);
 
 #endif

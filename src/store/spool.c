@@ -18,13 +18,13 @@
 #include "base/fs.h"
 #include "base/id.h"
 
-#define SWEEP_MS 1000 /* what a call that removes a sandbox may spend on deleting */
+#define SWEEP_MS 1000 /* what a call that removes a sandbox or needs room may spend on deleting */
 
 /* --- opening ------------------------------------------------------------------------------- */
 
-/* Opens a directory that a setting names, making its last component. What the descriptor shows
- * is checked, so nothing can be swapped in between. */
-static int open_setting(const char *path, const char *setting, struct err *err)
+/* Opens a directory that a setting names, or a part of it ("data/ in "), making its last component.
+ * What the descriptor shows is checked, so nothing can be swapped in between. */
+static int open_setting(const char *path, const char *part, const char *setting, struct err *err)
 {
 	bool made = mkdir(path, 0700) == 0;
 	if (made)
@@ -32,8 +32,8 @@ static int open_setting(const char *path, const char *setting, struct err *err)
 	AUTO_FD fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct stat st;
 	if (fd < 0 || fstat(fd, &st) != 0) {
-		err_set(err, ERR_UNAVAILABLE, "the directory that %s names cannot be opened: %s",
-			setting, strerror(errno));
+		err_set(err, ERR_UNAVAILABLE, "%sthe directory that %s names cannot be opened: %s",
+			part, setting, strerror(errno));
 		err_hint(err,
 			 "Make it with 'install -d -m 0700 -o USER DIRECTORY', where USER is whom "
 			 "Spoolbox runs as, or correct %s.",
@@ -42,9 +42,9 @@ static int open_setting(const char *path, const char *setting, struct err *err)
 	}
 	if (st.st_uid != geteuid()) {
 		err_set(err, ERR_UNAVAILABLE,
-			"the directory that %s names belongs to user %d, but Spoolbox runs as user "
-			"%d",
-			setting, (int)st.st_uid, (int)geteuid());
+			"%sthe directory that %s names belongs to user %d, but Spoolbox runs as "
+			"user %d",
+			part, setting, (int)st.st_uid, (int)geteuid());
 		err_hint(err,
 			 "Run Spoolbox as the owner, or change it with 'chown -R %d DIRECTORY'.",
 			 (int)geteuid());
@@ -52,20 +52,30 @@ static int open_setting(const char *path, const char *setting, struct err *err)
 	}
 	if ((st.st_mode & 077) != 0) {
 		err_set(err, ERR_UNAVAILABLE,
-			"the directory that %s names has mode %04o: other users could reach keys "
+			"%sthe directory that %s names has mode %04o: other users could reach keys "
 			"and files",
-			setting, (unsigned)st.st_mode & 07777);
+			part, setting, (unsigned)st.st_mode & 07777);
 		err_hint(err, "Close it with 'chmod 0700 DIRECTORY'.");
 		return -1;
 	}
 	return TAKE_FD(fd);
 }
 
+/* Without SMCP_DATA_DIR it is SMCP_SPOOL/data: then that is the setting that people know of. */
+static int open_data(const struct conf *conf, struct err *err)
+{
+	size_t len = strlen(conf->spool);
+	if (strncmp(conf->data_dir, conf->spool, len) == 0 &&
+	    strcmp(conf->data_dir + len, "/data") == 0)
+		return open_setting(conf->data_dir, "data/ in ", "SMCP_SPOOL", err);
+	return open_setting(conf->data_dir, "", "SMCP_DATA_DIR", err);
+}
+
 bool spool_open(struct spool *spool, const struct conf *conf, struct err *err)
 {
 	*spool = (struct spool)SPOOL_INIT;
-	return (spool->root_fd = open_setting(conf->spool, "SMCP_SPOOL", err)) >= 0 &&
-	       (spool->data_fd = open_setting(conf->data_dir, "SMCP_DATA_DIR", err)) >= 0 &&
+	return (spool->root_fd = open_setting(conf->spool, "", "SMCP_SPOOL", err)) >= 0 &&
+	       (spool->data_fd = open_data(conf, err)) >= 0 &&
 	       (spool->run_fd = fs_make_dir(spool->root_fd, "run", err)) >= 0 &&
 	       (spool->keys_fd = fs_make_dir(spool->root_fd, "keys", err)) >= 0 &&
 	       (spool->trash_fd = fs_make_dir(spool->data_fd, ".trash", err)) >= 0 &&
@@ -103,13 +113,29 @@ bool spool_make_files(const struct spool *spool, const char *files_id, struct er
 	return incoming >= 0 && fs_sync_dir(files, err) && fs_sync_dir(spool->data_fd, err);
 }
 
+/* Opens a directory that the sandbox may have closed: "chmod 000 /workspace" must not shut out the
+ * host, nor the next command, which starts there. It is ours, and no entry of a directory that the
+ * sandbox can change, so path stays what it is. */
+static int open_ours(int dirfd, const char *path)
+{
+	AUTO_FD at = openat(dirfd, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+	if (at < 0 || fstat(at, &st) != 0)
+		return -1;
+	char self[64];
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", at);
+	if ((st.st_mode & 0500) != 0500 && chmod(self, (st.st_mode & 07777) | 0700) != 0)
+		return -1;
+	return openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
 static int open_files(const struct spool *spool, const char *files_id, const char *name,
 		      struct err *err)
 {
 	assert(id_is_valid(files_id));
 	char path[ID_LEN + 16];
 	snprintf(path, sizeof(path), "%s/%s", files_id, name);
-	int fd = openat(spool->data_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = open_ours(spool->data_fd, path);
 	if (fd >= 0)
 		return fd;
 	if (errno != ENOENT) {
@@ -268,6 +294,15 @@ static bool sweep_trash(int trash_fd, int64_t deadline)
 		sweep_pass(&sweep);
 	} while (sweep.progress && clock_mono_ms() < deadline);
 	return !sweep.left && !sweep.progress;
+}
+
+int64_t spool_free_bytes(const struct spool *spool, int fd, int64_t wanted)
+{
+	int64_t free_bytes = fs_free_bytes(fd);
+	if (free_bytes < 0 || free_bytes >= wanted)
+		return free_bytes;
+	spool_sweep(spool, SWEEP_MS);
+	return fs_free_bytes(fd);
 }
 
 bool spool_sweep(const struct spool *spool, int64_t budget_ms)

@@ -33,7 +33,8 @@ void spool_close(struct spool *spool);
 /* Makes data/<id>/{workspace,incoming}, on disk when it returns. incoming holds uploads and
  * writes that are not complete: in the file system of the workspace, out of the sandbox's sight. */
 bool spool_make_files(const struct spool *spool, const char *files_id, struct err *err) MUST_USE;
-/* Descriptor of data/<id>/workspace or data/<id>/incoming; -1 with ERR_NOT_FOUND or ERR_IO. */
+/* Descriptor of data/<id>/workspace or data/<id>/incoming; -1 with ERR_NOT_FOUND or ERR_IO. One
+ * that the sandbox closed by its permission bits is opened up for its owner again. */
 int spool_workspace(const struct spool *spool, const char *files_id, struct err *err);
 int spool_incoming(const struct spool *spool, const char *files_id, struct err *err);
 /* run/<id>, made when missing. */
@@ -49,6 +50,9 @@ bool spool_retire_run(const struct spool *spool, const char *id, struct err *err
 
 /* Deletes what is in the trash for at most budget_ms. True when nothing is left. */
 bool spool_sweep(const struct spool *spool, int64_t budget_ms);
+/* Free bytes of the file system of fd, -1 when it does not tell. When they are fewer than wanted,
+ * after a short sweep: nobody is refused for what only waits to be deleted. */
+int64_t spool_free_bytes(const struct spool *spool, int fd, int64_t wanted);
 
 /* Absolute path of data/<files_id>/workspace for a runtime's command line; the caller frees it. */
 char *spool_workspace_path(const struct spool *spool, const struct conf *conf,

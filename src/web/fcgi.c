@@ -363,7 +363,7 @@ static int block_signals(struct err *err)
 
 /* A web server that is killed leaves its workers behind, so they look for it. One that leads a
  * session was set up to live without a parent: spawn-fcgi does so and ends at once. */
-static pid_t watched_parent(void)
+pid_t fcgi_watched_parent(void)
 {
 	pid_t parent = getppid();
 	return parent == 1 || getsid(0) == getpid() ? 0 : parent;
@@ -386,6 +386,14 @@ static enum wait_result wait_for_connection(const struct listener *listener)
 	return listener->parent != 0 && getppid() != listener->parent ? WAIT_STOP : WAIT_AGAIN;
 }
 
+/* Ends a response whose body could not be completed. An orderly end would have the web server keep
+ * the client's connection, and the client wait there for the rest; without one it breaks off. */
+static void break_off(FCGX_Request *fcgi)
+{
+	FCGX_FFlush(fcgi->out);
+	FCGX_Free(fcgi, 1);
+}
+
 /* Takes one connection and answers its request. */
 static void serve_connection(FCGX_Request *fcgi, fcgi_handler *handle, void *ctx)
 {
@@ -402,7 +410,10 @@ static void serve_connection(FCGX_Request *fcgi, fcgi_handler *handle, void *ctx
 	serve_request(&ex, fcgi->envp, handle, ctx);
 	/* A kept connection would own this worker while others wait. */
 	fcgi->keepConnection = 0;
-	FCGX_Finish_r(fcgi);
+	if (ex.body_out > 0)
+		break_off(fcgi);
+	else
+		FCGX_Finish_r(fcgi);
 }
 
 bool fcgi_serve(int listen_fd, fcgi_handler *handle, void *ctx, struct err *err)
@@ -418,7 +429,7 @@ bool fcgi_serve(int listen_fd, fcgi_handler *handle, void *ctx, struct err *err)
 	if (flags < 0 || fcntl(listen_fd, F_SETFL, flags | O_NONBLOCK) != 0 ||
 	    fcntl(listen_fd, F_SETFD, FD_CLOEXEC) != 0)
 		return err_sys(err, "set up listening socket");
-	struct listener listener = {listen_fd, signal_fd, watched_parent()};
+	struct listener listener = {listen_fd, signal_fd, fcgi_watched_parent()};
 	enum wait_result result;
 	while ((result = wait_for_connection(&listener)) != WAIT_STOP) {
 		if (result == WAIT_CONNECTION)
@@ -450,6 +461,11 @@ static bool serve_cgi(fcgi_handler *handle, void *ctx, struct err *err)
 	serve_request(&ex, environ, handle, ctx);
 	drain_stdin(ex.body_in < 0 && ex.chunked ? CGI_DRAIN_MAX : ex.body_in);
 	return true;
+}
+
+bool fcgi_is_cgi(void)
+{
+	return FCGX_IsCGI();
 }
 
 int fcgi_run(fcgi_handler *handle, void *ctx)

@@ -9,6 +9,8 @@
 #ifndef SPOOLBOX_WEB_FCGI_H
 #define SPOOLBOX_WEB_FCGI_H
 
+#include <sys/types.h>
+
 #include "mcp/http.h"
 
 typedef void fcgi_handler(void *ctx, const struct http_request *request,
@@ -17,6 +19,12 @@ typedef void fcgi_handler(void *ctx, const struct http_request *request,
 /* Serves what the web server started this process for: requests on the socket that is descriptor
  * 0 until told to stop, or the one CGI request of the environment. Returns the exit status. */
 int fcgi_run(fcgi_handler *handle, void *ctx);
+
+/* Whether this process was started by the web server itself, as plain CGI. */
+bool fcgi_is_cgi(void);
+
+/* The parent whose end means that this process is to end too; 0 when there is none. */
+pid_t fcgi_watched_parent(void);
 
 /* The accept loop alone, on a listening socket. */
 bool fcgi_serve(int listen_fd, fcgi_handler *handle, void *ctx, struct err *err) MUST_USE;

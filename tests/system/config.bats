@@ -99,6 +99,11 @@ setup() { load_state; }
 	run as_user SMCP_SPOOL="$TEST_DIR/open" "$BIN/spoolbox" doctor
 	equal "$status" 1
 	contains "$output" 'FAIL spool'
+	mkdir -p -m 700 "$TEST_DIR/tmp/mixed"
+	mkdir -m 755 "$TEST_DIR/tmp/mixed/data"
+	chown -R "$TEST_USER" "$TEST_DIR/tmp/mixed" 2>/dev/null || true
+	run as_user SMCP_SPOOL="$TEST_DIR/tmp/mixed" "$BIN/spoolbox" doctor
+	contains "$output" 'data/ in the directory that SMCP_SPOOL names has mode 0755'
 }
 
 @test "the settings table of README is what the program prints" {

@@ -140,3 +140,15 @@ setup() { load_state; }
 	equal "$(stdout_of main 'grep -E "^Cap(Eff|Prm|Bnd)" /proc/self/status | grep -vc 0000000000000000 || true')" 0
 	equal "$(stdout_of main 'grep NoNewPrivs /proc/self/status | cut -f2')" 1
 }
+
+@test "settings of the host below /usr are out of sight" {
+	# They may hold our own token, and sandboxes run with the service's uid.
+	equal "$(stdout_of main 'ls -A /usr/local/etc | wc -l; touch /usr/local/etc/x 2>&1 | grep -c Read-only')" $'0\n1'
+	[ ! -d /usr/local/etc ] || contains "$(stdout_of main 'cat /proc/mounts')" ' /usr/local/etc tmpfs ro'
+}
+
+@test "a command cannot take PID 1 down by its limits" {
+	result=$(run_in main 'prlimit --pid 1 --nofile=0; prlimit --pid 1 --nproc=0; ulimit -n 77; ulimit -n')
+	equal "$(field .stdout "$result")" 77
+	equal "$(stdout_of main 'echo alive')" alive
+}

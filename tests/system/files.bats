@@ -16,6 +16,19 @@ read_file() {
 	call read_text "$(jq -cn --arg s "$1" --arg p "$2" --argjson m "${3:-{\}}" '{sandbox:$s,path:$p} + $m')"
 }
 
+@test "a sandbox that closes its workspace shuts out neither the server nor itself" {
+	run_in closed 'echo kept > f' >/dev/null
+	for mode in 000 600 300; do
+		run_in closed "chmod $mode /workspace" >/dev/null
+		contains "$(call read_text '{"sandbox":"closed","path":"f"}')" kept
+		run_in closed "chmod $mode /workspace" >/dev/null
+		equal "$(stdout_of closed 'cat f')" kept
+		run_in closed "chmod $mode /workspace" >/dev/null
+		spoolbox stop --all >/dev/null
+		equal "$(stdout_of closed 'cat f')" kept
+	done
+}
+
 @test "what is written is what is read, in here and in the sandbox" {
 	text=$'line "one"\n\ttwo\\n 中文 🤣\n$HOME `x`'
 	result=$(write main notes/a.txt "$text")

@@ -8,6 +8,7 @@
 # bats waits for whoever holds descriptor 3, so everything started in the background closes it.
 
 PROTOCOL=2025-11-25
+PATH=$PATH:/usr/sbin:/sbin # where web servers are, which an ordinary user may not have in it
 
 skip_or_fail() {
 	if [ "${STRICT:-}" = 1 ]; then
@@ -46,7 +47,8 @@ harness_open() {
 	local program
 	srcdir=$(cd "${srcdir:-$BATS_TEST_DIRNAME/../..}" && pwd)
 	builddir=$(cd "${builddir:-$srcdir}" && pwd)
-	TEST_DIR=$(mktemp -d /tmp/spoolbox-test.XXXXXX)
+	# Where the spool of a real service would lie: /tmp may be another kind of file system.
+	TEST_DIR=$(mktemp -d /var/tmp/spoolbox-test.XXXXXX)
 	TEST_ID=${TEST_DIR##*/}
 	TEST_USER=${SPOOLBOX_TEST_USER:-www-data}
 	[ "$(id -u)" = 0 ] || TEST_USER=$(id -un)
@@ -159,12 +161,12 @@ our_pids() {
 		exe=$(readlink "$p/exe" 2>/dev/null) || continue
 		cwd=$(readlink "$p/cwd" 2>/dev/null)
 		case "$exe:$cwd" in
-		*"/$TEST_ID/bin/"* | *"/$TEST_ID/spool/"*)
+		*"/$TEST_ID/"*)
 			echo "${p#/proc/}"
 			continue
 			;;
 		esac
-		if grep -q "/$TEST_ID/spool/" "$p/mountinfo" 2>/dev/null ||
+		if grep -q "/$TEST_ID/" "$p/mountinfo" 2>/dev/null ||
 			{ [ "${exe##*/}" = bwrap ] && grep -q "$TEST_ID" "$p/cmdline" 2>/dev/null; }; then
 			echo "${p#/proc/}"
 		fi
@@ -185,7 +187,8 @@ settled_pids() {
 workers() {
 	local p
 	for p in $(our_pids); do
-		[ "$(basename "$(readlink "/proc/$p/exe")")" = spoolbox.fcgi ] && echo "$p"
+		# not their parent, which is named spoolbox-pool
+		[ "$(cat "/proc/$p/comm" 2>/dev/null)" != spoolbox.fcgi ] || echo "$p"
 	done
 }
 

@@ -61,6 +61,14 @@ busy_workers() {
 	equal "$(stdout_of killed 'ls; echo next')" next
 }
 
+@test "with all workers killed at once the next request is served" {
+	run_in phoenix-workers 'echo before > f' >/dev/null
+	before=$(workers)
+	kill -9 $before
+	equal "$(stdout_of phoenix-workers 'cat f')" before
+	equal "$(comm -12 <(sort <<<"$before") <(workers | sort))" ""
+}
+
 @test "a worker killed in the middle of an upload leaves no half file" {
 	url=$(upload_url upkill f)
 	exec 5<>"/dev/tcp/127.0.0.1/$PORT"
@@ -85,6 +93,15 @@ busy_workers() {
 @test "nothing inside a sandbox can end it by signalling PID 1" {
 	equal "$(run_in immortal 'kill -9 1; kill -15 1; echo still' | jq -r .stdout)" still
 	run_in immortal 'echo alive' >/dev/null
+}
+
+@test "a command that kills all processes is told so, and its files are there" {
+	run_in swept 'echo kept > f' >/dev/null
+	result=$(run_in swept 'echo before; sleep 0.2; kill -9 -1; echo after') || true
+	contains "$result" 'ended every process in the sandbox'
+	contains "$result" 'before'
+	equal "$(stdout_of swept 'cat f')" kept
+	call destroy_sandbox '{"sandbox":"swept","delete_files":true}' >/dev/null
 }
 
 @test "destroy ends everything in a sandbox, and the name starts empty" {

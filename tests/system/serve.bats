@@ -86,6 +86,10 @@ setup() { load_state; }
 	run env SMCP_SPOOL="$TEST_DIR/rootspool" "$BIN/spoolbox" --user no-such-user serve
 	equal "$status" 1
 	contains "$output" no-such-user
+	run env SMCP_SPOOL="$TEST_DIR/nosuch" "$BIN/spoolbox" ls
+	equal "$status" 1
+	contains "$output" "the spool $TEST_DIR/nosuch cannot be read: No such file"
+	contains "$output" 'install -d -m 700 -o USER'
 	env SMCP_SPOOL="$SPOOL" SMCP_PORT="$(free_port)" SMCP_TOKEN="$TOKEN" "$BIN/spoolbox" --user "$TEST_USER" serve >/dev/null 2>&1 3>&- &
 	second=$!
 	for _ in $(seq 50); do [ "$(ps -o user= -p $second)" = "$TEST_USER" ] && break; sleep 0.1; done
@@ -100,7 +104,8 @@ setup() { load_state; }
 	run_in two "sleep 344.$MARK &" >/dev/null
 	call create_sandbox '{"sandbox":"three"}' >/dev/null
 	equal "$(spoolbox ls --json | jq -c '[.[] | [.name, .state]] | sort')" '[["one","running"],["three","stopped"],["two","running"]]'
-	contains "$(spoolbox ls)" "one "
+	equal "$(spoolbox ls | head -1 | tr -s ' ')" 'ID NAME STATE LAST USED'
+	contains "$(spoolbox ls)" " one "
 	equal "$(spoolbox stop one)" '1 stopped'
 	equal "$(pgrep -fc "sleep 34[4].$MARK")" 1
 	equal "$(spoolbox stop --all)" '1 stopped'
@@ -108,6 +113,21 @@ setup() { load_state; }
 	equal "$(stdout_of one 'cat f')" 1
 	run spoolbox stop nosuch
 	equal "$status" 1
+	contains "$output" 'spoolbox ls'
+	equal "$(as_user SMCP_SPOOL="$TEST_DIR/tmp/empty" "$BIN/spoolbox" ls)" 'no sandboxes'
+}
+
+@test "with --with-parent the service ends when its parent is killed" {
+	workers_before=$(workers | wc -l)
+	(exec_as_user SMCP_SPOOL="$TEST_DIR/tmp/p" SMCP_PORT="$(free_port)" \
+		sh -c "'$BIN/spoolbox' serve --with-parent & echo \$! >$TEST_DIR/tmp/pid; wait") >/dev/null 2>&1 3>&- &
+	parent=$!
+	for _ in $(seq 100); do [ "$(workers | wc -l)" -gt "$workers_before" ] && break; sleep 0.1; done
+	[ "$(workers | wc -l)" -gt "$workers_before" ]
+	kill -9 "$parent"
+	wait_gone "$(cat "$TEST_DIR/tmp/pid")"
+	equal "$(workers | wc -l)" "$workers_before"
+	equal "$(find "$TEST_DIR/tmp/p" -maxdepth 1 -name 'serve-*' | wc -l)" 0
 }
 
 @test "when lighttpd is killed the service says so, ends and takes the workers along" {

@@ -155,6 +155,10 @@ TEST(usage_shows_required_arguments_and_names_the_others)
 		{"{\"properties\":{\"a\":{\"type\":\"number\",\"default\":0.5},"
 		 "\"b\":{\"type\":[\"string\",\"null\"]}},\"required\":[\"a\",\"b\"]}",
 		 "t({\"a\":0.5,\"b\":\"<b>\"})"},
+		{"{\"properties\":{\"s\":{\"type\":\"string\",\"examples\":[\"work\"]},"
+		 "\"s_id\":{\"type\":\"string\"},\"a\":{\"type\":\"string\"}},\"required\":[\"a\"]"
+		 "}",
+		 "t({\"s\":\"work\",\"a\":\"<a>\"}); optional: s_id"},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_JSON *schema = json_literal(cases[i].schema);

@@ -50,6 +50,9 @@ TEST(a_bad_value_is_refused_with_its_name_and_what_is_allowed)
 	expect_refused("SMCP_MEM_LIMIT", "lots", "bytes");
 	expect_refused("SMCP_CPUS", "1.2345", "0.01 to 1024");
 	expect_refused("SMCP_SPOOL", "relative", "absolute");
+	/* Sandboxes see /usr and have the service's uid. */
+	expect_refused("SMCP_SPOOL", "/usr/local/spool", "outside of /usr");
+	expect_refused("SMCP_ENV_FILE", "/usr/share/spoolbox.env", "sandboxes can read");
 	expect_refused("SMCP_PUBLIC_BASE_URL", "ftp://x", "https://");
 	expect_refused("SMCP_SANDBOX_NETWORK", "full", "loopback");
 	expect_refused("SMCP_LOG_LEVEL", "loud", "debug");
@@ -90,6 +93,54 @@ static struct seen see(const struct conf *conf, const char *name)
 	conf_each(conf, look, &seen);
 	return seen;
 }
+
+TEST(a_token_is_what_a_header_can_carry_as_one_word)
+{
+	static const char *const bad[] = {"0123456789abcdef 0123", "0123456789abcdef=0123",
+					  "0123456789abcdef,0123", "0123456789abcdef\xc3\xa4",
+					  "0123456789abcdef\t",    "\"0123456789abcdef\""};
+	static const char *const good[] = {"0123456789abcdef", "aZ09-._~+/aZ09-._~+/=="};
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		expect_refused("SMCP_TOKEN", bad[i], "letters, digits");
+	expect_refused("SMCP_TOKEN", "0123456789abcde", "from 16 to 4096");
+	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+		clear();
+		setenv("SMCP_TOKEN", good[i], 1);
+		struct conf conf;
+		struct err err = ERR_INIT;
+		ck_ok(conf_load(&conf, &err), err);
+		ck_assert_str_eq(conf.token, good[i]);
+		ck_assert_str_eq(see(&conf, "SMCP_TOKEN").value, "(set)");
+		conf_finish(&conf);
+	}
+	expect_refused("SMCP_TOKEN", "================", "letters, digits");
+	/* A signing key is never sent. */
+	clear();
+	setenv("SMCP_SIGNING_KEY", "a pass phrase, with blanks", 1);
+	struct conf conf;
+	struct err err = ERR_INIT;
+	ck_ok(conf_load(&conf, &err), err);
+	conf_finish(&conf);
+}
+TEST_END
+
+TEST(names_that_are_no_setting_are_noted_from_file_and_environment)
+{
+	clear();
+	setenv("SMCP_TOKN", "x", 1);
+	setenv("SMCP_", "x", 1);
+	setenv("SMCPX", "x", 1);
+	struct conf conf;
+	struct err err = ERR_INIT;
+	ck_ok(conf_load(&conf, &err), err);
+	ck_assert_str_eq(conf.unknown, "SMCP_TOKN, SMCP_");
+	conf_finish(&conf);
+	clear();
+	ck_ok(conf_load(&conf, &err), err);
+	ck_assert_ptr_null(conf.unknown);
+	conf_finish(&conf);
+}
+TEST_END
 
 TEST(an_env_file_of_another_program_works_and_notes_say_what_becomes_of_it)
 {
@@ -144,6 +195,8 @@ int main(void)
 		defaults_are_those_of_the_documents,
 		a_bad_value_is_refused_with_its_name_and_what_is_allowed,
 		a_refused_secret_is_not_shown,
+		a_token_is_what_a_header_can_carry_as_one_word,
+		names_that_are_no_setting_are_noted_from_file_and_environment,
 		an_env_file_of_another_program_works_and_notes_say_what_becomes_of_it,
 		a_named_env_file_that_is_missing_stops_the_start,
 	};

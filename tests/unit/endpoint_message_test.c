@@ -107,7 +107,7 @@ TEST(a_readable_id_is_echoed_even_by_a_refusal)
 TEST_END
 
 /* checklist 17 */
-TEST(odd_characters_survive_or_are_repaired)
+TEST(odd_characters_survive_or_are_refused)
 {
 	static const struct {
 		const char *sent, *back; /* as JSON */
@@ -115,9 +115,6 @@ TEST(odd_characters_survive_or_are_repaired)
 		{"a\\u0000b", "a\\u0000b"},
 		{"\\ud83d\\ude00", "\xF0\x9F\x98\x80"},
 		{"\xF0\x9F\x98\x80", "\xF0\x9F\x98\x80"},
-		{"\\ud800", "\xEF\xBF\xBD"},
-		{"\\udc00x", "\xEF\xBF\xBD"
-			     "x"},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_BUF params = BUF_INIT, back = BUF_INIT;
@@ -127,6 +124,15 @@ TEST(odd_characters_survive_or_are_repaired)
 		buf_printf(&back, "\"%s\"", cases[i].back);
 		ck_assert_str_eq(json_text(kit_at(body, "result.structuredContent.text"), NULL),
 				 back.data);
+	}
+	/* Half a character is no text: it must not become another one on the way. */
+	static const char *const halves[] = {"\\ud800", "\\udc00x"};
+	for (size_t i = 0; i < ARRAY_LEN(halves); i++) {
+		AUTO_BUF params = BUF_INIT;
+		buf_printf(&params, "{\"name\":\"echo\",\"arguments\":{\"command\":\"%s\"}}",
+			   halves[i]);
+		AUTO_JSON *body = kit_ask_legacy("2025-11-25", "tools/call", params.data, 400);
+		ck_assert_int_eq(kit_code(body), -32700);
 	}
 }
 TEST_END
@@ -165,7 +171,7 @@ int main(void)
 		a_message_of_the_wrong_shape_is_refused,
 		ids_come_back_with_value_and_type,
 		a_readable_id_is_echoed_even_by_a_refusal,
-		odd_characters_survive_or_are_repaired,
+		odd_characters_survive_or_are_refused,
 		a_tool_name_with_a_nul_is_another_name,
 		params_that_are_no_object_are_refused,
 	};

@@ -13,7 +13,7 @@ static struct json_object *call(const char *name, const char *arguments)
 	return kit_ask_legacy("2025-11-25", "tools/call", params.data, 200);
 }
 
-/* The {error, message, fix, usage} of a failed call. */
+/* The {error, message, fix, usage, retryable} of a failed call. */
 static struct json_object *failure(struct json_object *answer)
 {
 	struct err err;
@@ -24,7 +24,7 @@ static struct json_object *failure(struct json_object *answer)
 	struct json_object *body = json_parse(text, strlen(text), &err);
 	ck_assert_ptr_nonnull(body);
 	ck_assert(json_has(body, "error") && json_has(body, "message") && json_has(body, "fix") &&
-		  json_has(body, "usage"));
+		  json_has(body, "usage") && json_has(body, "retryable"));
 	return body;
 }
 
@@ -120,6 +120,7 @@ TEST(an_unknown_tool_is_an_error_that_suggests)
 		kit_ask_modern("tools/call", "quite_else", "\"name\":\"quite_else\",", 200);
 	ck_assert_int_eq(kit_code(modern), -32602);
 	ck_assert_ptr_null(strstr(kit_text(modern, "error.message"), "mean"));
+	ck_assert_ptr_nonnull(strstr(kit_text(modern, "error.message"), "tools/list"));
 }
 TEST_END
 
@@ -175,6 +176,7 @@ TEST(a_failure_of_the_tool_says_what_and_what_next)
 	ck_assert_str_eq(json_get_str(body, "message"), "no sandbox \"x\"");
 	ck_assert_str_eq(json_get_str(body, "fix"), "Call create_sandbox.");
 	ck_assert_str_eq(json_get_str(body, "usage"), "fail({\"how\":\"not_found\"})");
+	ck_assert(!json_get_bool(body, "retryable", true));
 }
 TEST_END
 
@@ -210,6 +212,7 @@ TEST(a_fault_of_the_host_shows_a_reference_that_the_log_explains)
 		AUTO_JSON *answer = call_logged(hows[i], log, sizeof(log));
 		AUTO_JSON *body = failure(answer);
 		const char *message = json_get_str(body, "message");
+		ck_assert(json_get_bool(body, "retryable", false));
 		ck_assert_ptr_null(strstr(json_text(answer, NULL), "secret"));
 		ck_assert_int_eq(strncmp(message, "internal error, reference ", 26), 0);
 		ck_assert_ptr_nonnull(strstr(log, message + 26));

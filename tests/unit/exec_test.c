@@ -134,6 +134,26 @@ TEST(a_command_goes_by_argv_to_a_shell_with_a_clean_environment)
 }
 TEST_END
 
+TEST(the_limits_are_those_of_the_settings)
+{
+	setup();
+	enter_with_env(NULL);
+	conf.pids_limit = 33;
+	conf.open_files = 77;
+	conf.file_size = 5 << 20;
+	conf.mem_limit = 48 << 20;
+	conf.exec_timeout = 9;
+	run_ok(&(struct exec_options){.command = "true"});
+	ck_assert_int_eq(seen.limits.processes, 33);
+	ck_assert_int_eq(seen.limits.open_files, 77);
+	ck_assert_int_eq(seen.limits.file_bytes, 5 << 20);
+	ck_assert_int_eq(seen.limits.data_bytes, 48 << 20);
+	ck_assert_int_eq(seen.timeout_ms, 9000);
+	leave();
+	teardown();
+}
+TEST_END
+
 TEST(the_calls_environment_is_over_the_sandboxs_and_that_over_the_base)
 {
 	setup();
@@ -270,6 +290,44 @@ TEST(timeout_cwd_and_env_are_checked)
 }
 TEST_END
 
+static struct json_object *variables(char letter, int count)
+{
+	struct json_object *env = json_object_new_object();
+	for (int i = 0; i < count; i++) {
+		AUTO_FREE char *name = xasprintf("%c%d", letter, i);
+		json_add_str(env, name, "");
+	}
+	return env;
+}
+
+/* What the check lets through must not be refused when the sandbox is there. */
+TEST(the_largest_requests_that_pass_the_check_can_be_sent)
+{
+	setup();
+	struct err err = ERR_INIT;
+	AUTO_JSON *own = variables('O', SANDBOX_ENV_MAX), *env = variables('C', SANDBOX_ENV_MAX);
+	AUTO_JSON *more = variables('C', SANDBOX_ENV_MAX + 1);
+	enter_with_env(json_text(own, NULL));
+	run_ok(&(struct exec_options){.command = "true", .env = env});
+	ck_assert_int_eq(check(&(struct exec_options){.command = "true", .env = more}, &err),
+			 ERR_TOO_LARGE);
+	ck_assert_ptr_nonnull(strstr(err.msg, "1001"));
+	leave();
+	kit_sql("UPDATE sandbox SET state = 'gone'");
+	enter_with_env(NULL);
+	AUTO_BUF wide = BUF_INIT;
+	do {
+		buf_puts(&wide, "\xe4\xbd\xa0");
+	} while (check(&(struct exec_options){.command = buf_str(&wide)}, &err) == ERR_NONE);
+	ck_assert_int_eq(err.code, ERR_TOO_LARGE);
+	ck_assert_uint_gt(wide.len, EXEC_REQUEST_MAX - 512);
+	wide.data[wide.len - 3] = '\0';
+	run_ok(&(struct exec_options){.command = buf_str(&wide)});
+	leave();
+	teardown();
+}
+TEST_END
+
 TEST(the_sandboxs_own_environment_counts_towards_the_limit)
 {
 	setup();
@@ -310,6 +368,7 @@ int main(void)
 {
 	const TTest *const unit_tests[] = {
 		a_command_goes_by_argv_to_a_shell_with_a_clean_environment,
+		the_limits_are_those_of_the_settings,
 		the_calls_environment_is_over_the_sandboxs_and_that_over_the_base,
 		a_relative_cwd_is_below_the_workspace,
 		a_sandbox_that_goes_down_before_the_command_is_started_again,
@@ -317,6 +376,7 @@ int main(void)
 		a_destroyed_sandbox_runs_nothing,
 		commands_are_checked_in_characters_and_bytes,
 		timeout_cwd_and_env_are_checked,
+		the_largest_requests_that_pass_the_check_can_be_sent,
 		the_sandboxs_own_environment_counts_towards_the_limit,
 		a_command_renews_the_lifetime_when_it_ends,
 	};

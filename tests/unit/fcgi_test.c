@@ -261,8 +261,8 @@ static int get_record(int fd, struct buf *out)
 	return head[1];
 }
 
-/* The whole response, to the end of the request; closes the connection. */
-static void finish(int fd, struct buf *out)
+/* Records up to one of type END_REQUEST or the end of the connection, which is 0. */
+static int get_response(int fd, struct buf *out)
 {
 	struct timeval limit = {.tv_sec = 10};
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
@@ -270,7 +270,13 @@ static void finish(int fd, struct buf *out)
 	int type;
 	while ((type = get_record(fd, out)) != 0 && type != END_REQUEST)
 		continue;
-	ck_assert_int_eq(type, END_REQUEST);
+	return type;
+}
+
+/* The whole response, to the end of the request; closes the connection. */
+static void finish(int fd, struct buf *out)
+{
+	ck_assert_int_eq(get_response(fd, out), END_REQUEST);
 	/* Whatever the server asked for, the connection is not kept. */
 	ck_assert_int_eq(get_record(fd, out), 0);
 	close(fd);
@@ -550,8 +556,26 @@ TEST(a_response_has_its_length_and_head_has_no_body)
 	ask("GET", "/unmodified", NULL, &get);
 	ck_has(&get, "Status: 304 Not Modified\r\n");
 	ck_has_not(&get, "Content-Length");
-	ask("GET", "/short", NULL, &get);
-	ck_has(&get, "Content-Length: 100\r\n\r\nonly this");
+	stop();
+}
+TEST_END
+
+/* An orderly end would have the web server keep the client waiting for the rest. */
+TEST(a_body_that_could_not_be_completed_ends_without_the_end_of_the_request)
+{
+	start();
+	AUTO_BUF out = BUF_INIT;
+	for (int i = 0; i < 2; i++) { /* and the worker goes on */
+		int fd = open_request("GET", "/short", NULL);
+		put_record(fd, STDIN, "", 0);
+		int64_t before = clock_mono_ms();
+		ck_assert_int_eq(get_response(fd, &out), 0);
+		ck_assert_int_lt(clock_mono_ms() - before, 1000);
+		close(fd);
+		ck_has(&out, "Content-Length: 100\r\n\r\nonly this");
+		ask("HEAD", "/short", NULL, &out);
+		ck_has(&out, "Content-Length: 100\r\n\r\n");
+	}
 	stop();
 }
 TEST_END
@@ -646,6 +670,12 @@ TEST(the_same_program_serves_plain_cgi)
 	run_cgi(whole, "abc", 3, &out);
 	ck_has(&out, "3 bytes, intact, end -1");
 
+	/* Nothing here can tell the server of a cut; what there is comes. */
+	char *cut[] = {(char *)"REQUEST_METHOD=GET", (char *)"REQUEST_URI=/short", NULL};
+	buf_clear(&out);
+	run_cgi(cut, "", 0, &out);
+	ck_has(&out, "Content-Length: 100\r\n\r\nonly this");
+
 	/* A body that the handler leaves is taken all the same: 200,000 bytes do not fit into a
 	 * pipe, so writing them would fail. */
 	char *unread[] = {(char *)"REQUEST_METHOD=POST", (char *)"REQUEST_URI=/x",
@@ -672,6 +702,7 @@ int main(void)
 		a_stop_in_the_middle_of_a_request_lets_it_finish,
 		workers_on_one_socket_share_the_requests_and_end_at_once,
 		a_response_has_its_length_and_head_has_no_body,
+		a_body_that_could_not_be_completed_ends_without_the_end_of_the_request,
 		no_handler_can_forge_a_header_or_answer_nothing,
 		a_stream_goes_out_at_each_write_and_a_lost_client_is_noticed,
 		no_socket_is_left_for_children,

@@ -392,7 +392,7 @@ TEST(too_little_room_is_refused_with_both_numbers)
 {
 	make_box();
 	struct conf conf = {.min_free = 0};
-	struct app app = {.conf = &conf};
+	struct app app = {.conf = &conf, .spool = SPOOL_INIT};
 	struct err err = ERR_INIT;
 	ck_ok(files_check_room(&app, &use, 1, &err), err);
 	ck_assert(!files_check_room(&app, &use, INT64_MAX, &err));
@@ -400,6 +400,9 @@ TEST(too_little_room_is_refused_with_both_numbers)
 	ck_assert_ptr_nonnull(strstr(err.msg, "9223372036854775807"));
 	conf.min_free = INT64_MAX;
 	ck_assert(!files_check_room(&app, &use, 0, &err));
+	ck_assert_int_eq(err.code, ERR_QUOTA);
+	ck_assert_ptr_nonnull(strstr(err.msg, "disk is full"));
+	ck_assert_ptr_null(strstr(err.msg, "0 bytes are needed"));
 	remove_box();
 }
 TEST_END
@@ -508,6 +511,34 @@ TEST(a_directory_beyond_one_window_is_listed_in_order_across_the_edge)
 }
 TEST_END
 
+/* Each window costs a pass over the directory, so a caller must not choose how many. */
+TEST(a_listing_reaches_so_far_and_says_when_it_ends_there)
+{
+	make_box();
+	struct err err = ERR_INIT;
+	for (int i = 0; i <= FILES_LIST_REACH; i++) {
+		char name[16];
+		snprintf(name, sizeof(name), "%06d", i);
+		close(open(name, O_WRONLY | O_CREAT, 0644));
+	}
+	struct listing page = {.text = BUF_INIT};
+	int64_t total;
+	ck_ok(files_list(&use, "", FILES_LIST_REACH - 1, 9, note_entry, &page, &total, &err), err);
+	ck_assert_str_eq(buf_str(&page.text), "065535:file:0|");
+	ck_assert_int_eq(total, FILES_LIST_REACH + 1);
+	ck_assert(!files_list(&use, "", FILES_LIST_REACH, 9, note_entry, &page, &total, &err));
+	ck_assert_int_eq(err.code, ERR_TOO_LARGE);
+	ck_assert_ptr_nonnull(strstr(err.msg, "65537"));
+	/* Beyond the end is simply the end. */
+	err = (struct err)ERR_INIT;
+	buf_clear(&page.text);
+	ck_ok(files_list(&use, "", INT64_MAX, 9, note_entry, &page, &total, &err), err);
+	ck_assert_uint_eq(page.text.len, 0);
+	buf_finish(&page.text);
+	remove_box();
+}
+TEST_END
+
 TEST(times_beyond_all_dates_do_not_overflow)
 {
 	struct stat st = {.st_mtim = {.tv_sec = INT64_MAX, .tv_nsec = 999999999}};
@@ -536,6 +567,7 @@ int main(void)
 		a_listing_shows_every_kind_of_entry_and_every_name_as_utf8,
 		a_listing_is_sorted_and_cut_into_pages,
 		a_directory_beyond_one_window_is_listed_in_order_across_the_edge,
+		a_listing_reaches_so_far_and_says_when_it_ends_there,
 		times_beyond_all_dates_do_not_overflow,
 	};
 	return unit_run("files", tests, ARRAY_LEN(tests));

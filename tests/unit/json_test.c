@@ -28,6 +28,16 @@ TEST(only_the_grammar_of_rfc_8259_is_accepted)
 		CASE("\xEF\xBB\xBF{}", true),
 		CASE("\"\\ud83d\\ude00\"", true),
 		CASE("\"\\u0000\"", true),
+		CASE("\"\\\\ud800\"", true), /* a backslash and five letters */
+		CASE("\"\\\\\\uD83D\\uDE00\"", true),
+		CASE("\"\\ud800\"", false),
+		CASE("\"\\uD800x\"", false),
+		CASE("\"\\ud800\\n\"", false),
+		CASE("\"\\ud800\\u0041\"", false),
+		CASE("\"\\ud800\\ud800\\udc00\"", false),
+		CASE("\"\\udc00\"", false),
+		CASE("\"\\udc00\\ud800\"", false),
+		CASE("{\"a\\udfff\":1}", false),
 		CASE("", false),
 		CASE("   ", false),
 		CASE("{'a':1}", false),
@@ -69,6 +79,26 @@ TEST(depth_is_bounded)
 		memset(deep + depth, ']', (size_t)depth);
 		ck_assert_int_eq(parses(deep, 2 * (size_t)depth), depth <= JSON_MAX_DEPTH);
 	}
+}
+TEST_END
+
+TEST(the_number_of_values_is_bounded_but_not_the_length_of_a_string)
+{
+	AUTO_BUF text = BUF_INIT;
+	buf_putc(&text, '[');
+	for (int i = 0; i < JSON_MAX_VALUES - 1; i++)
+		buf_puts(&text, "1,");
+	buf_puts(&text, "1]");
+	ck_assert(parses(text.data, text.len));
+	text.len--;
+	buf_puts(&text, ",1]");
+	ck_assert(!parses(text.data, text.len));
+	buf_clear(&text);
+	buf_puts(&text, "[\"\\\"");
+	for (int i = 0; i < 2 * JSON_MAX_VALUES; i++)
+		buf_puts(&text, "[,{");
+	buf_puts(&text, "\"]");
+	ck_assert(parses(text.data, text.len));
 }
 TEST_END
 
@@ -114,6 +144,7 @@ int main(void)
 	const TTest *const unit_tests[] = {
 		only_the_grammar_of_rfc_8259_is_accepted,
 		depth_is_bounded,
+		the_number_of_values_is_bounded_but_not_the_length_of_a_string,
 		getters_give_the_fallback_for_another_type,
 		what_is_written_is_valid_whatever_came_in,
 	};

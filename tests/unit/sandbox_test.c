@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/lock.h"
 #include "base/proc.h"
+#include "box/files.h"
 
 static enum err_code find(const char *handle)
 {
@@ -474,6 +475,45 @@ TEST(destroy_stops_it_and_removes_the_files)
 }
 TEST_END
 
+static bool see_entry(void *ctx, const struct files_entry *entry)
+{
+	(void)ctx;
+	(void)entry;
+	return true;
+}
+
+/* Whatever a call met in the course of a destroy, that is the reason. */
+TEST(who_works_on_files_that_a_destroy_took_away_learns_so)
+{
+	setup();
+	struct err err = ERR_INIT;
+	AUTO_SANDBOX_ROW row = kit_named("work");
+	AUTO_SANDBOX_USE use = SANDBOX_USE_INIT;
+	ck_ok(sandbox_enter(&app, &row, &use, &err), err);
+	ck_ok(files_write(&use, "sub/file", "x", 1, &err), err);
+	AUTO_FILES_DRAFT draft = FILES_DRAFT_INIT;
+	ck_ok(files_draft_open(&use, &draft, &err), err);
+	ck_assert(sandbox_confirm(&use, &err));
+	ck_assert_int_eq(err.code, ERR_NONE);
+	ck_assert_int_eq(destroy("work", true), ERR_NONE);
+
+	AUTO_FILES_DRAFT second = FILES_DRAFT_INIT;
+	int64_t total;
+	struct err errors[7];
+	memset(errors, 0, sizeof(errors));
+	ck_assert(!files_draft_publish(&draft, "sub/file", &errors[0]));
+	ck_assert(!files_draft_publish(&draft, "file", &errors[1]));
+	ck_assert(!files_draft_open(&use, &second, &errors[2]));
+	ck_assert_int_eq(files_open(&use, "sub/file", NULL, &errors[3]), -1);
+	ck_assert(!files_list(&use, "", 0, 9, see_entry, NULL, &total, &errors[4]));
+	ck_assert(!files_list(&use, "sub", 0, 9, see_entry, NULL, &total, &errors[5]));
+	ck_assert(!sandbox_confirm(&use, &errors[6]));
+	for (size_t i = 0; i < ARRAY_LEN(errors); i++)
+		ck_assert_msg(errors[i].code == ERR_GONE, "%zu: %s", i, errors[i].msg);
+	teardown();
+}
+TEST_END
+
 TEST(kept_files_come_back_with_the_next_sandbox_of_the_name)
 {
 	setup();
@@ -730,6 +770,7 @@ int main(void)
 		a_row_that_went_while_the_start_lock_was_waited_for_is_not_started,
 		a_row_that_went_during_the_start_is_stopped_again,
 		destroy_stops_it_and_removes_the_files,
+		who_works_on_files_that_a_destroy_took_away_learns_so,
 		kept_files_come_back_with_the_next_sandbox_of_the_name,
 		a_kept_sandbox_that_still_runs_is_stopped_before_its_files_are_taken_over,
 		a_destroy_that_cannot_get_the_start_lock_still_ends_it,

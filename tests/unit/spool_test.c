@@ -89,7 +89,7 @@ TEST(a_spool_that_others_can_enter_is_refused)
 	}
 	chmod(conf.spool, 0700);
 	chmod(conf.data_dir, 0750);
-	refused("SMCP_DATA_DIR", "chmod 0700");
+	refused("data/ in the directory that SMCP_SPOOL names", "chmod 0700");
 	chmod(conf.data_dir, 0700);
 	teardown();
 }
@@ -148,6 +148,66 @@ TEST(files_of_a_sandbox_are_closed_to_others_and_open_to_itself)
 	ck_assert_int_eq(stat(path, &by_path), 0);
 	ck_assert_int_eq(fstat(a, &by_fd), 0);
 	ck_assert_uint_eq(by_path.st_ino, by_fd.st_ino);
+	teardown();
+}
+TEST_END
+
+/* Runs work as an ordinary user on a spool that is open for it: root may open everything. */
+static void as_ordinary_user(void (*work)(void))
+{
+	if (geteuid() == 0) {
+		spool_close(&spool);
+		AUTO_FREE char *command = xasprintf("chown -R 65534:65534 %s", dir);
+		ck_assert_int_eq(system(command), 0);
+	}
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct err err = ERR_INIT;
+		if (geteuid() == 0) {
+			if (setgid(65534) != 0 || setuid(65534) != 0)
+				_exit(1);
+			ck_ok(spool_open(&spool, &conf, &err), err);
+		}
+		work();
+		_exit(0);
+	}
+	int status;
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+}
+
+static void close_and_open_workspace(void)
+{
+	struct err err = ERR_INIT;
+	char id[ID_LEN + 1];
+	id_make(id);
+	ck_ok(spool_make_files(&spool, id, &err), err);
+	AUTO_FREE char *below = xasprintf("data/%s/workspace", id);
+	AUTO_FREE char *workspace = spool_workspace_path(&spool, &conf, id);
+	static const mode_t closed[] = {0, 0600, 0300, 0077};
+	for (size_t i = 0; i < ARRAY_LEN(closed); i++) {
+		ck_assert_int_eq(chmod(workspace, closed[i]), 0);
+		AUTO_FD fd = spool_workspace(&spool, id, &err);
+		ck_ok(fd >= 0, err);
+		ck_assert_int_eq(mode_of(below), (int)(closed[i] | 0700));
+		ck_assert_int_eq(mkdirat(fd, "sub", 0700), 0);
+		ck_assert_int_eq(unlinkat(fd, "sub", AT_REMOVEDIR), 0);
+	}
+	/* What does not shut anybody out stays. */
+	ck_assert_int_eq(chmod(workspace, 0500), 0);
+	AUTO_FD fd = spool_workspace(&spool, id, &err);
+	ck_ok(fd >= 0, err);
+	ck_assert_int_eq(mode_of(below), 0500);
+	/* A link in its place is not followed. */
+	ck_assert_int_eq(rmdir(workspace), 0);
+	ck_assert_int_eq(symlink("../..", workspace), 0);
+	ck_assert_int_eq(spool_workspace(&spool, id, &err), -1);
+}
+
+TEST(a_workspace_that_its_sandbox_closed_is_opened_up_again)
+{
+	setup();
+	as_ordinary_user(close_and_open_workspace);
 	teardown();
 }
 TEST_END
@@ -228,30 +288,10 @@ TEST(a_hostile_tree_is_deleted_whole_with_few_descriptors)
 }
 TEST_END
 
-/* Root may open everything, so the same once more as somebody who may not. */
 TEST(a_tree_without_permissions_is_deleted_by_an_ordinary_user)
 {
 	setup();
-	if (geteuid() == 0) {
-		spool_close(&spool);
-		ck_assert_int_eq(chown(dir, 65534, 65534), 0);
-		AUTO_FREE char *command = xasprintf("chown -R 65534:65534 %s", dir);
-		ck_assert_int_eq(system(command), 0);
-	}
-	pid_t pid = fork();
-	if (pid == 0) {
-		struct err err = ERR_INIT;
-		if (geteuid() == 0) {
-			if (setgid(65534) != 0 || setuid(65534) != 0)
-				_exit(1);
-			ck_ok(spool_open(&spool, &conf, &err), err);
-		}
-		retire_nasty_tree();
-		_exit(0);
-	}
-	int status;
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_int_eq(status, 0);
+	as_ordinary_user(retire_nasty_tree);
 	teardown();
 }
 TEST_END
@@ -277,6 +317,23 @@ TEST(deleting_stops_in_time_and_goes_on_later)
 	for (int i = 0; i < 20 && !spool_sweep(&spool, 1000); i++)
 		;
 	ck_assert_int_eq(entries(spool.trash_fd), 0);
+	teardown();
+}
+TEST_END
+
+TEST(who_finds_too_little_room_has_the_trash_emptied)
+{
+	setup();
+	struct err err = ERR_INIT;
+	char id[ID_LEN + 1];
+	id_make(id);
+	ck_ok(spool_make_files(&spool, id, &err), err);
+	ck_assert_int_eq(renameat(spool.data_fd, id, spool.trash_fd, id), 0);
+	ck_assert_int_ge(spool_free_bytes(&spool, spool.data_fd, 0), 0);
+	ck_assert_int_eq(entries(spool.trash_fd), 1);
+	ck_assert_int_ge(spool_free_bytes(&spool, spool.data_fd, INT64_MAX), 0);
+	ck_assert_int_eq(entries(spool.trash_fd), 0);
+	ck_assert_int_eq(spool_free_bytes(&spool, -1, 1), -1);
 	teardown();
 }
 TEST_END
@@ -333,10 +390,12 @@ int main(void)
 		a_spool_of_another_user_is_refused,
 		a_spool_that_cannot_be_made_says_which_setting,
 		files_of_a_sandbox_are_closed_to_others_and_open_to_itself,
+		a_workspace_that_its_sandbox_closed_is_opened_up_again,
 		missing_files_are_not_found,
 		a_hostile_tree_is_deleted_whole_with_few_descriptors,
 		a_tree_without_permissions_is_deleted_by_an_ordinary_user,
 		deleting_stops_in_time_and_goes_on_later,
+		who_finds_too_little_room_has_the_trash_emptied,
 		two_that_sweep_at_once_do_not_disturb_each_other,
 		a_run_directory_is_made_and_retired,
 	};

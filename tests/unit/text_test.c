@@ -66,16 +66,6 @@ TEST(cutting_never_splits_a_character)
 }
 TEST_END
 
-TEST(binary_files_are_told_from_text_files)
-{
-	ck_assert(text_is_binary("PK\x03\x04\0\0", 6));
-	ck_assert(text_is_binary("\x89PNG\r\n\x1A\n", 8));
-	ck_assert(!text_is_binary("plain\ttext\r\n", 12));
-	ck_assert(!text_is_binary("", 0));
-	ck_assert(!text_is_binary("\xC4\xE3\xBA\xC3", 4));
-}
-TEST_END
-
 TEST(names_are_converted_to_gb18030_only_when_that_differs)
 {
 	AUTO_BUF out = BUF_INIT;
@@ -105,7 +95,6 @@ int main(void)
 		a_sequence_cut_at_an_edge_is_dropped_not_misread,
 		random_bytes_always_become_valid_utf8,
 		cutting_never_splits_a_character,
-		binary_files_are_told_from_text_files,
 		names_are_converted_to_gb18030_only_when_that_differs,
 		quoting_escapes_control_characters_and_bounds_the_length,
 	};

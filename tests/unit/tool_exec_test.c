@@ -113,6 +113,22 @@ TEST(an_end_that_nobody_saw_is_an_error_with_the_output_so_far)
 }
 TEST_END
 
+TEST(a_command_that_ended_all_processes_is_not_told_of_a_lack_of_memory)
+{
+	kit_open();
+	play.out = "step 1\n";
+	play.status = (struct runtime_status){.end = RUNTIME_END_LOST, .swept = true};
+	ck_assert(kit_call(&tool_exec, "{'sandbox':'work','command':'kill -9 -1'}"));
+	ck_assert(kit.call.is_error);
+	ck_assert_str_eq(kit_str("error"), "lost");
+	ck_assert_str_eq(kit_str("stdout"), "step 1\n");
+	ck_assert_ptr_nonnull(strstr(kit_str("message"), "ended every process in the sandbox"));
+	ck_assert_ptr_nonnull(strstr(kit_str("fix"), "intact"));
+	ck_assert_ptr_null(strstr(kit_str("fix"), "memory"));
+	kit_close();
+}
+TEST_END
+
 TEST(processes_left_running_are_counted_and_explained)
 {
 	kit_open();
@@ -167,6 +183,12 @@ TEST(a_bad_argument_leaves_nothing_behind)
 	kit_message_has("NUL");
 	kit_fails(ERR_INVALID, &tool_exec, "{'sandbox':'w','command':'x','env':{'A=B':'1'}}");
 	kit_fails(ERR_INVALID, &tool_exec, "{'sandbox':'w','command':'x','cwd':'a\\u0000b'}");
+	AUTO_BUF env = BUF_INIT;
+	for (int i = 0; i < 5000; i++)
+		buf_printf(&env, "%s'V%d':''", i == 0 ? "" : ",", i);
+	kit_fails(ERR_TOO_LARGE, &tool_exec, "{'sandbox':'w','command':'x','env':{%s}}",
+		  buf_str(&env));
+	kit_message_has("5000");
 	ck_assert_int_eq(kit_count(), 0);
 	ck_assert_int_eq(play.execs, 0);
 	kit_close();
@@ -193,6 +215,7 @@ int main(void)
 		a_signal_is_named,
 		a_timeout_is_a_result_that_says_what_to_do,
 		an_end_that_nobody_saw_is_an_error_with_the_output_so_far,
+		a_command_that_ended_all_processes_is_not_told_of_a_lack_of_memory,
 		processes_left_running_are_counted_and_explained,
 		long_output_keeps_its_ends_and_its_size,
 		chinese_output_is_decoded_and_rubbish_is_marked,

@@ -37,6 +37,42 @@ TEST(an_upload_link_is_for_the_file_that_was_asked_for)
 }
 TEST_END
 
+/* When the link of the last result expires, in seconds from now. */
+static int64_t lifetime_s(enum link_op op)
+{
+	struct link_row link = {0};
+	struct sandbox_row sandbox = {0};
+	open_link(op, &link, &sandbox);
+	int64_t left_ms = link.expires_at - clock_wall_ms();
+	link_row_finish(&link);
+	sandbox_row_finish(&sandbox);
+	return (left_ms + 999) / 1000;
+}
+
+TEST(a_link_lives_as_long_as_asked_else_as_the_setting_says)
+{
+	setenv("SMCP_URL_TTL", "120", 1);
+	kit_open();
+	kit_ok(&tool_write_text, "{'sandbox':'work','path':'f'}");
+	static const struct {
+		const char *more;
+		int64_t seconds;
+	} cases[] = {{"", 120}, {",'ttl_seconds':0", 120}, {",'ttl_seconds':300", 300}};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		kit_ok(&tool_upload_file, "{'sandbox':'work','dest':'g'%s}", cases[i].more);
+		int64_t up = lifetime_s(LINK_PUT);
+		kit_ok(&tool_download_file, "{'sandbox':'work','src':'f'%s}", cases[i].more);
+		int64_t down = lifetime_s(LINK_GET);
+		/* A busy machine may take some seconds between making a link and looking at it. */
+		ck_assert_int_le(up, cases[i].seconds);
+		ck_assert_int_gt(up, cases[i].seconds - 30);
+		ck_assert_int_le(down, cases[i].seconds);
+		ck_assert_int_gt(down, cases[i].seconds - 30);
+	}
+	kit_close();
+}
+TEST_END
+
 TEST(without_a_size_the_server_limit_applies)
 {
 	kit_open();
@@ -111,6 +147,7 @@ int main(void)
 {
 	const TTest *const tests[] = {
 		an_upload_link_is_for_the_file_that_was_asked_for,
+		a_link_lives_as_long_as_asked_else_as_the_setting_says,
 		without_a_size_the_server_limit_applies,
 		a_destination_that_cannot_be_gets_no_link,
 		a_download_link_names_file_and_size,

@@ -1,4 +1,6 @@
 /* list_sandboxes, create_sandbox, destroy_sandbox, kill_sandbox. */
+#include <sys/wait.h>
+
 #include "tool_kit.h"
 
 TEST(a_created_sandbox_is_described_and_listed)
@@ -185,6 +187,88 @@ TEST(a_full_server_says_so_and_that_it_may_pass)
 }
 TEST_END
 
+/* --- many at once -------------------------------------------------------------------------- */
+
+#define RACERS  10
+#define RACE_MS 1500
+
+static const struct race {
+	const struct tool *tool;
+	const char *arguments;
+	bool may_miss; /* another one may have destroyed it; the others make it anew */
+} races[] = {
+	{&tool_create_sandbox, "{\"sandbox\":\"work\"}", false},
+	{&tool_exec, "{\"sandbox\":\"work\",\"command\":\"true\"}", false},
+	{&tool_write_text, "{\"sandbox\":\"work\",\"path\":\"a/b/c\",\"content\":\"x\"}", false},
+	{&tool_upload_file, "{\"sandbox\":\"work\",\"dest\":\"d/e\"}", false},
+	{&tool_list_files, "{\"sandbox\":\"work\"}", true},
+	{&tool_read_text, "{\"sandbox\":\"work\",\"path\":\"a/b/c\"}", true},
+	{&tool_edit_text,
+	 "{\"sandbox\":\"work\",\"path\":\"a/b/c\",\"old_text\":\"x\",\"new_text\":\"y\"}", true},
+	{&tool_destroy_sandbox, "{\"sandbox\":\"work\",\"delete_files\":true}", true},
+	{&tool_destroy_sandbox, "{\"sandbox\":\"work\"}", true},
+};
+
+static bool is_allowed(const struct race *race, const struct err *err)
+{
+	switch (err->code) {
+	case ERR_NONE:
+	case ERR_BUSY:
+		return true;
+	case ERR_GONE: /* while it worked; create_sandbox has nothing to lose */
+		return race->tool != &tool_create_sandbox;
+	case ERR_NOT_FOUND:
+		return race->may_miss;
+	case ERR_INVALID: /* the old text is not there */
+		return race->tool == &tool_edit_text;
+	default:
+		return false;
+	}
+}
+
+static void race_in_child(int index)
+{
+	struct app app;
+	struct err err = ERR_INIT;
+	if (!app_open(&app, &kit.conf, &err))
+		_exit(1);
+	app.runtime = &play_runtime;
+	int64_t until_ms = clock_mono_ms() + RACE_MS;
+	for (size_t i = (size_t)index; clock_mono_ms() < until_ms; i++) {
+		const struct race *race = &races[i * 7 % ARRAY_LEN(races)];
+		struct tool_call call = {
+			.app = &app, .principal = "me", .arguments = json_literal(race->arguments)};
+		err = (struct err)ERR_INIT;
+		if (!race->tool->call(&call, &err) && !is_allowed(race, &err)) {
+			printf("# %s: %s: %s [%s]\n", race->tool->name, err_name(err.code), err.msg,
+			       err.trace);
+			fflush(stdout);
+			_exit(2);
+		}
+		json_object_put(call.arguments);
+		json_object_put(call.structured);
+		json_object_put(call.content);
+	}
+	app_close(&app);
+	_exit(0);
+}
+
+TEST(a_destroy_among_other_calls_is_no_fault_of_the_server)
+{
+	kit_open();
+	play.is_up = true;
+	for (int i = 0; i < RACERS; i++)
+		if (fork() == 0)
+			race_in_child(i);
+	for (int i = 0; i < RACERS; i++) {
+		int status;
+		ck_assert_int_gt(wait(&status), 0);
+		ck_assert_int_eq(status, 0);
+	}
+	kit_close();
+}
+TEST_END
+
 int main(void)
 {
 	const TTest *const tests[] = {
@@ -199,6 +283,7 @@ int main(void)
 		kill_removes_the_files_too_and_takes_the_id,
 		destroying_what_does_not_exist_is_an_error,
 		a_full_server_says_so_and_that_it_may_pass,
+		a_destroy_among_other_calls_is_no_fault_of_the_server,
 	};
 	return unit_run("tool_sandbox", tests, ARRAY_LEN(tests));
 }
