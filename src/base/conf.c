@@ -44,7 +44,6 @@ struct setting {
 
 #define FIELD(member) offsetof(struct conf, member)
 #define NO_REAPER     "No effect in this version: nothing is ended for being idle or old."
-#define NO_TASKS      "No effect in this version: there are no background tasks."
 
 static const struct setting settings[] = {
 	{"SMCP_TOKEN", TOKEN, FIELD(token), NULL, "keys/token in the spool", 16, TEXT_MAX,
@@ -102,10 +101,12 @@ static const struct setting settings[] = {
 	 "Time between two clean-ups.", NO_REAPER},
 	{"SMCP_EXEC_TIMEOUT", SECONDS, FIELD(exec_timeout), "60", NULL, 1, 3600,
 	 "Time that exec gives a command when the caller names none."},
-	{"SMCP_JOB_TIMEOUT", SECONDS, FIELD(job_timeout), "3600", NULL, 1, 3650 * DAY,
-	 "Time that a background task gets when the caller names none.", NO_TASKS},
+	{"SMCP_EXEC_WAIT", SECONDS, FIELD(exec_wait), "25", NULL, 1, 3600,
+	 "Time that an exec call waits; a command that takes longer goes on as a background task."},
+	{"SMCP_JOB_TIMEOUT", SECONDS, FIELD(job_timeout), "3600", NULL, 1, 365 * DAY,
+	 "Time that run_background gives a task when the caller names none."},
 	{"SMCP_JOB_LOG_RETENTION", SECONDS, FIELD(job_log_retention), "86400", NULL, 1, 3650 * DAY,
-	 "How long the log of a finished task is kept.", NO_TASKS},
+	 "How long the log of a finished task is kept.", NO_REAPER},
 	{"SMCP_URL_TTL", SECONDS, FIELD(url_ttl), "3600", NULL, 1, 7 * DAY,
 	 "Lifetime of a file link when the caller names none."},
 	{"SMCP_READ_TEXT_MAX_BYTES", SIZE, FIELD(read_text_max), "200000", NULL, KIB, 16 * MIB,

@@ -48,6 +48,7 @@ struct conf {
 	int64_t idle_remove;
 	int64_t gc_interval;
 	int64_t exec_timeout;
+	int64_t exec_wait;
 	int64_t job_timeout;
 	int64_t job_log_retention;
 	int64_t url_ttl;

@@ -15,11 +15,27 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "base/fs.h"
 
 #define FD_MAX           16 /* descriptors a child may be given */
 #define SIGNAL_SET_BYTES 8  /* of the kernel, for 64 signals */
 #define FD_PARK          64 /* where they wait while the low numbers are filled */
 #define WAIT_TICK_MS     2  /* pause between looks at a child on kernels without pidfd_open */
+
+bool proc_find(const char *name, struct buf *path, struct err *err)
+{
+	if (fs_program_dir(path)) {
+		buf_printf(path, "/%s", name);
+		if (access(buf_str(path), X_OK) == 0)
+			return true;
+	}
+	buf_clear(path);
+	buf_printf(path, PKGLIBEXECDIR "/%s", name);
+	if (access(buf_str(path), X_OK) == 0)
+		return true;
+	err_set(err, ERR_UNAVAILABLE, "the program %s is missing on this server", name);
+	return err_hint(err, "Its operator should install Spoolbox again.");
+}
 
 /* By the system call itself: libc keeps two signals for its threads and refuses them, but a parent
  * may have left even those ignored. */

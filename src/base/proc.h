@@ -12,8 +12,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/util.h"
+
+/* Absolute path of a program of ours, e.g. "spoolbox-init": beside the running executable (a build
+ * tree, or installed), else where it was to be installed. ERR_UNAVAILABLE when it is in neither. */
+bool proc_find(const char *name, struct buf *path, struct err *err) MUST_USE;
 
 struct proc_fd {
 	int from; /* in the parent; -1 for /dev/null */

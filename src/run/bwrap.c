@@ -210,22 +210,6 @@ static const char *find_bwrap(struct err *err)
 	return NULL;
 }
 
-/* Beside the running program (a build tree, or installed), else where it was to be installed. */
-static bool find_init(struct buf *path, struct err *err)
-{
-	if (fs_program_dir(path)) {
-		buf_puts(path, "/" INIT_NAME);
-		if (access(buf_str(path), X_OK) == 0)
-			return true;
-	}
-	buf_clear(path);
-	buf_puts(path, PKGLIBEXECDIR "/" INIT_NAME);
-	if (access(buf_str(path), X_OK) == 0)
-		return true;
-	err_set(err, ERR_UNAVAILABLE, "the program " INIT_NAME " is missing on this server");
-	return err_hint(err, "Its operator should install Spoolbox again.");
-}
-
 /* With the real root outside, uid 1000 inside would be root's: no sandbox at all. */
 static bool refuse_root(struct err *err)
 {
@@ -293,7 +277,7 @@ static bool bwrap_start(const struct runtime_box *box, struct err *err)
 {
 	AUTO_BUF init = BUF_INIT;
 	const char *bwrap = NULL;
-	if (!refuse_root(err) || !(bwrap = find_bwrap(err)) || !find_init(&init, err))
+	if (!refuse_root(err) || !(bwrap = find_bwrap(err)) || !proc_find(INIT_NAME, &init, err))
 		return false;
 	AUTO_HOLDER_START start = HOLDER_START_INIT;
 	int todo = holder_prepare(box, &start, err);
@@ -344,7 +328,7 @@ static bool bwrap_probe(struct err *err)
 {
 	AUTO_BUF init = BUF_INIT;
 	const char *bwrap = NULL;
-	return refuse_root(err) && (bwrap = find_bwrap(err)) && find_init(&init, err) &&
+	return refuse_root(err) && (bwrap = find_bwrap(err)) && proc_find(INIT_NAME, &init, err) &&
 	       try_plan(bwrap, err);
 }
 

@@ -26,4 +26,9 @@ bool capture_truncated(const struct capture *capture);
  * Returns the encoding's name as text_decode does. */
 const char *capture_text(const struct capture *capture, struct buf *out);
 
+/* Appends the newest line that is complete and not blank, as UTF-8 without control characters and
+ * terminal sequences, cut at max bytes. A carriage return ends a line as well: what programs show
+ * of their progress is overwritten that way. */
+void capture_last_line(const struct capture *capture, size_t max, struct buf *out);
+
 #endif

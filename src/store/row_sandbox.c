@@ -17,9 +17,29 @@ static const char *const state_names[SANDBOX_STATE__MAX] = {
 /* In the order in which read_row takes them. */
 #define COLUMNS \
 	"id, files_id, principal, name, state, template, network, env, labels, " \
-	"created_at, last_used_at, ttl_ms, expires_at"
+	"created_at, last_used_at, ttl_ms, expires_at, explicit, session_id, ends_with_session"
+/* A stamp from the future (the clock was set back) is due as well. */
+#define STAMP_IS_DUE "(last_used_at > :now OR last_used_at <= :now - :every_ms)"
+/* A task's stamp left the end of the lifetime behind. */
+#define END_IS_DUE "(ttl_ms > 0 AND expires_at < last_used_at + ttl_ms)"
 
-enum statement { BY_ID, BY_NAME, INSERT, MOVE, IS_DUE, TOUCH, COUNT_LIVE, EACH, EXPIRED };
+enum statement {
+	BY_ID,
+	BY_NAME,
+	INSERT,
+	MOVE,
+	IS_DUE,
+	TOUCH,
+	STAMP_DUE,
+	STAMP,
+	COUNT_LIVE,
+	EACH,
+	EXPIRED,
+	RETAIN,
+	END_WITH_SESSION,
+	SETTLED,
+	OF_SESSION
+};
 
 static const char *const sql[] = {
 	[BY_ID] = "SELECT " COLUMNS " FROM sandbox WHERE id = :id AND principal = :principal",
@@ -28,24 +48,35 @@ static const char *const sql[] = {
 	/* Only a name that is taken is forgiven; any other conflict is a fault of ours. */
 	[INSERT] = "INSERT INTO sandbox (" COLUMNS ")"
 		   " VALUES (:id, :files_id, :principal, :name, :state, :template, :network, :env,"
-		   " :labels, :created_at, :last_used_at, :ttl_ms, :expires_at)"
+		   " :labels, :created_at, :last_used_at, :ttl_ms, :expires_at, :explicit,"
+		   " :session_id, :ends_with_session)"
 		   " ON CONFLICT (principal, name) WHERE state <> 'gone' DO NOTHING",
-	[MOVE] = "UPDATE sandbox SET state = :to,"
+	/* What was moved by somebody is nothing for the end of its session any more. */
+	[MOVE] = "UPDATE sandbox SET state = :to, ends_with_session = 0,"
 		 " ended_at = CASE WHEN state = 'live' THEN :now ELSE ended_at END"
 		 " WHERE id = :id AND state = :from",
-	/* A stamp from the future (the clock was set back) is due as well. */
 	[IS_DUE] = "SELECT 1 FROM sandbox WHERE id = :id AND state = 'live'"
-		   " AND (last_used_at > :now OR last_used_at <= :now - :every_ms)",
+		   " AND (" STAMP_IS_DUE " OR " END_IS_DUE ")",
 	[TOUCH] = "UPDATE sandbox SET last_used_at = :now,"
 		  " expires_at = CASE WHEN ttl_ms > 0 THEN :now + ttl_ms ELSE 0 END"
-		  " WHERE id = :id AND state = 'live'"
-		  " AND (last_used_at > :now OR last_used_at <= :now - :every_ms)",
+		  " WHERE id = :id AND state = 'live' AND (" STAMP_IS_DUE " OR " END_IS_DUE ")",
+	[STAMP_DUE] = "SELECT 1 FROM sandbox WHERE id = :id AND state = 'live' AND " STAMP_IS_DUE,
+	[STAMP] = "UPDATE sandbox SET last_used_at = :now"
+		  " WHERE id = :id AND state = 'live' AND " STAMP_IS_DUE,
 	[COUNT_LIVE] = "SELECT count(*) FROM sandbox WHERE state = 'live'",
 	[EACH] = "SELECT " COLUMNS " FROM sandbox"
 		 " WHERE principal = :principal AND state <> 'gone' ORDER BY name",
 	[EXPIRED] = "SELECT " COLUMNS " FROM sandbox"
 		    " WHERE state = 'live' AND expires_at > 0 AND expires_at <= :now"
 		    " ORDER BY expires_at LIMIT 1",
+	[RETAIN] = "UPDATE sandbox SET ends_with_session = 0"
+		   " WHERE id = :id AND state = 'live' AND ends_with_session = 1",
+	[END_WITH_SESSION] = "UPDATE sandbox SET state = 'gone', ended_at = :now"
+			     " WHERE id = :id AND state = 'live' AND ends_with_session = 1",
+	[SETTLED] = "UPDATE sandbox SET ends_with_session = 0"
+		    " WHERE id = :id AND state = 'gone' AND ends_with_session = 1",
+	[OF_SESSION] = "SELECT " COLUMNS " FROM sandbox"
+		       " WHERE session_id = :session_id AND ends_with_session = 1",
 };
 
 void sandbox_row_finish(struct sandbox_row *row)
@@ -92,7 +123,10 @@ static void read_row(sqlite3_stmt *stmt, struct sandbox_row *row)
 	row->created_at = sqlite3_column_int64(stmt, column++);
 	row->last_used_at = sqlite3_column_int64(stmt, column++);
 	row->ttl_ms = sqlite3_column_int64(stmt, column++);
-	row->expires_at = sqlite3_column_int64(stmt, column);
+	row->expires_at = sqlite3_column_int64(stmt, column++);
+	row->is_explicit = sqlite3_column_int(stmt, column++) != 0;
+	read_id(stmt, column++, row->session_id);
+	row->ends_with_session = sqlite3_column_int(stmt, column) != 0;
 }
 
 /* Steps a bound SELECT once. */
@@ -153,6 +187,9 @@ int row_sandbox_insert(struct db *db, const struct sandbox_row *row, struct err 
 	db_bind_int(stmt, ":last_used_at", row->last_used_at);
 	db_bind_int(stmt, ":ttl_ms", row->ttl_ms);
 	db_bind_int(stmt, ":expires_at", row->expires_at);
+	db_bind_int(stmt, ":explicit", row->is_explicit);
+	db_bind_text(stmt, ":session_id", row->session_id[0] == '\0' ? NULL : row->session_id);
+	db_bind_int(stmt, ":ends_with_session", row->ends_with_session);
 	return change_one(db, stmt, err);
 }
 
@@ -169,7 +206,7 @@ int row_sandbox_move(struct db *db, const char *id, enum sandbox_state from, enu
 	return change_one(db, stmt, err);
 }
 
-/* Binds one of the two statements that stamp the activity. */
+/* Binds one of the statements about the activity. */
 static sqlite3_stmt *prepare_touch(struct db *db, enum statement which, const char *id, int64_t now,
 				   int64_t every_ms, struct err *err)
 {
@@ -182,19 +219,30 @@ static sqlite3_stmt *prepare_touch(struct db *db, enum statement which, const ch
 	return stmt;
 }
 
-int row_sandbox_touch(struct db *db, const char *id, int64_t now, int64_t every_ms, struct err *err)
+/* An UPDATE takes the write lock even when no row matches, so look first; the UPDATE asks again, as
+ * another process may have been quicker. */
+static int touch(struct db *db, enum statement due, enum statement update, const char *id,
+		 int64_t now, int64_t every_ms, struct err *err)
 {
-	/* An UPDATE takes the write lock even when no row matches, so look first; the UPDATE asks
-	 * again, as another process may have been quicker. */
-	AUTO_STMT *look = prepare_touch(db, IS_DUE, id, now, every_ms, err);
+	AUTO_STMT *look = prepare_touch(db, due, id, now, every_ms, err);
 	if (look == NULL)
 		return -1;
-	int due = db_step(db, look, err);
+	int is_due = db_step(db, look, err);
 	db_release(&look);
-	if (due != 1)
-		return due;
-	AUTO_STMT *stamp = prepare_touch(db, TOUCH, id, now, every_ms, err);
+	if (is_due != 1)
+		return is_due;
+	AUTO_STMT *stamp = prepare_touch(db, update, id, now, every_ms, err);
 	return stamp == NULL ? -1 : change_one(db, stamp, err);
+}
+
+int row_sandbox_touch(struct db *db, const char *id, int64_t now, int64_t every_ms, struct err *err)
+{
+	return touch(db, IS_DUE, TOUCH, id, now, every_ms, err);
+}
+
+int row_sandbox_stamp(struct db *db, const char *id, int64_t now, int64_t every_ms, struct err *err)
+{
+	return touch(db, STAMP_DUE, STAMP, id, now, every_ms, err);
 }
 
 int64_t row_sandbox_count_live(struct db *db, struct err *err)
@@ -224,6 +272,23 @@ static bool read_all(struct db *db, sqlite3_stmt *stmt, struct sandbox_row **row
 	return rc == 0;
 }
 
+/* Releases the bound SELECT. Everything is read before the first visit: what a visitor does (it may
+ * write, or talk to a sandbox) must not happen inside a read transaction. */
+static bool visit_all(struct db *db, sqlite3_stmt **stmt, row_sandbox_visit *visit, void *ctx,
+		      struct err *err)
+{
+	struct sandbox_row *rows = NULL;
+	size_t count = 0;
+	bool ok = read_all(db, *stmt, &rows, &count, err);
+	db_release(stmt);
+	for (size_t i = 0; ok && i < count && visit(ctx, &rows[i]); i++)
+		;
+	for (size_t i = 0; i < count; i++)
+		sandbox_row_finish(&rows[i]);
+	free(rows);
+	return ok;
+}
+
 bool row_sandbox_each(struct db *db, const char *principal, row_sandbox_visit *visit, void *ctx,
 		      struct err *err)
 {
@@ -231,18 +296,47 @@ bool row_sandbox_each(struct db *db, const char *principal, row_sandbox_visit *v
 	if (stmt == NULL)
 		return false;
 	db_bind_text(stmt, ":principal", principal);
-	/* Everything is read before the first visit: what a visitor does (it may write, or talk to
-	 * a sandbox) must not happen inside a read transaction. */
-	struct sandbox_row *rows = NULL;
-	size_t count = 0;
-	bool ok = read_all(db, stmt, &rows, &count, err);
-	db_release(&stmt);
-	for (size_t i = 0; ok && i < count && visit(ctx, &rows[i]); i++)
-		;
-	for (size_t i = 0; i < count; i++)
-		sandbox_row_finish(&rows[i]);
-	free(rows);
-	return ok;
+	return visit_all(db, &stmt, visit, ctx, err);
+}
+
+bool row_sandbox_each_of_session(struct db *db, const char *session_id, row_sandbox_visit *visit,
+				 void *ctx, struct err *err)
+{
+	AUTO_STMT *stmt = db_prepare(db, sql[OF_SESSION], err);
+	if (stmt == NULL)
+		return false;
+	db_bind_text(stmt, ":session_id", session_id);
+	return visit_all(db, &stmt, visit, ctx, err);
+}
+
+/* Runs one of the statements that have nothing but an id to go by. */
+static int change_by_id(struct db *db, enum statement which, const char *id, struct err *err)
+{
+	AUTO_STMT *stmt = db_prepare(db, sql[which], err);
+	if (stmt == NULL)
+		return -1;
+	db_bind_text(stmt, ":id", id);
+	return change_one(db, stmt, err);
+}
+
+int row_sandbox_retain(struct db *db, const char *id, struct err *err)
+{
+	return change_by_id(db, RETAIN, id, err);
+}
+
+int row_sandbox_settled(struct db *db, const char *id, struct err *err)
+{
+	return change_by_id(db, SETTLED, id, err);
+}
+
+int row_sandbox_end_with_session(struct db *db, const char *id, int64_t now, struct err *err)
+{
+	AUTO_STMT *stmt = db_prepare(db, sql[END_WITH_SESSION], err);
+	if (stmt == NULL)
+		return -1;
+	db_bind_text(stmt, ":id", id);
+	db_bind_int(stmt, ":now", now);
+	return change_one(db, stmt, err);
 }
 
 int row_sandbox_expired(struct db *db, int64_t now, struct sandbox_row *row, struct err *err)

@@ -28,8 +28,11 @@ struct sandbox_row {
 	char *labels;  /* JSON object of strings, or NULL */
 	int64_t created_at;
 	int64_t last_used_at;
-	int64_t ttl_ms;     /* 0: persistent */
-	int64_t expires_at; /* 0: persistent */
+	int64_t ttl_ms;              /* 0: persistent */
+	int64_t expires_at;          /* 0: persistent */
+	bool is_explicit;            /* made by create_sandbox, not by the first use of its name */
+	char session_id[ID_LEN + 1]; /* the stdio session that made it; "": none */
+	bool ends_with_session;      /* it goes at the end of that one */
 };
 
 void sandbox_row_finish(struct sandbox_row *row);
@@ -50,11 +53,26 @@ int row_sandbox_move(struct db *db, const char *id, enum sandbox_state from, enu
  * every_ms: most calls then write nothing. */
 int row_sandbox_touch(struct db *db, const char *id, int64_t now, int64_t every_ms,
 		      struct err *err);
+/* The same without renewing expires_at: for tasks, which do not make a sandbox live longer. */
+int row_sandbox_stamp(struct db *db, const char *id, int64_t now, int64_t every_ms,
+		      struct err *err);
 /* Number of live sandboxes of all principals; -1 with err. */
 int64_t row_sandbox_count_live(struct db *db, struct err *err);
 
-/* Calls visit for each live or kept sandbox of a principal by name; visit returns false to stop. */
+/* Lets a live sandbox stay when its session ends. Inside a transaction of the caller: what it stays
+ * for is to be decided together with this. */
+int row_sandbox_retain(struct db *db, const char *id, struct err *err);
+/* The end of a session for one of its sandboxes: live -> gone unless it is to stay (0). Then, when
+ * what was in it is gone as well, _settled; who dies in between leaves the rest to the next look.
+ */
+int row_sandbox_end_with_session(struct db *db, const char *id, int64_t now, struct err *err);
+int row_sandbox_settled(struct db *db, const char *id, struct err *err);
+/* Calls visit for each sandbox that goes with a session: live ones, and gone ones not settled. */
 typedef bool row_sandbox_visit(void *ctx, const struct sandbox_row *row);
+bool row_sandbox_each_of_session(struct db *db, const char *session_id, row_sandbox_visit *visit,
+				 void *ctx, struct err *err) MUST_USE;
+
+/* Calls visit for each live or kept sandbox of a principal by name; visit returns false to stop. */
 bool row_sandbox_each(struct db *db, const char *principal, row_sandbox_visit *visit, void *ctx,
 		      struct err *err) MUST_USE;
 /* One live sandbox of any principal whose expires_at is past; 1/0/-1 as above. */

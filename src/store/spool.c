@@ -77,9 +77,11 @@ bool spool_open(struct spool *spool, const struct conf *conf, struct err *err)
 	return (spool->root_fd = open_setting(conf->spool, "", "SMCP_SPOOL", err)) >= 0 &&
 	       (spool->data_fd = open_data(conf, err)) >= 0 &&
 	       (spool->run_fd = fs_make_dir(spool->root_fd, "run", err)) >= 0 &&
+	       (spool->tasks_fd = fs_make_dir(spool->root_fd, "tasks", err)) >= 0 &&
 	       (spool->keys_fd = fs_make_dir(spool->root_fd, "keys", err)) >= 0 &&
 	       (spool->trash_fd = fs_make_dir(spool->data_fd, ".trash", err)) >= 0 &&
-	       (spool->run_trash_fd = fs_make_dir(spool->run_fd, ".trash", err)) >= 0;
+	       (spool->run_trash_fd = fs_make_dir(spool->run_fd, ".trash", err)) >= 0 &&
+	       (spool->tasks_trash_fd = fs_make_dir(spool->tasks_fd, ".trash", err)) >= 0;
 }
 
 void spool_close(struct spool *spool)
@@ -87,9 +89,11 @@ void spool_close(struct spool *spool)
 	util_close(&spool->root_fd);
 	util_close(&spool->data_fd);
 	util_close(&spool->run_fd);
+	util_close(&spool->tasks_fd);
 	util_close(&spool->keys_fd);
 	util_close(&spool->trash_fd);
 	util_close(&spool->run_trash_fd);
+	util_close(&spool->tasks_trash_fd);
 	*spool = (struct spool)SPOOL_INIT;
 }
 
@@ -172,6 +176,11 @@ int spool_find_run_dir(const struct spool *spool, const char *id, struct err *er
 	else if (fd < 0)
 		err_sys(err, "open run/%s", id);
 	return fd;
+}
+
+int spool_sessions(const struct spool *spool, struct err *err)
+{
+	return fs_make_dir(spool->root_fd, "sessions", err);
 }
 
 char *spool_workspace_path(const struct spool *spool, const struct conf *conf, const char *files_id)
@@ -308,27 +317,35 @@ int64_t spool_free_bytes(const struct spool *spool, int fd, int64_t wanted)
 bool spool_sweep(const struct spool *spool, int64_t budget_ms)
 {
 	int64_t deadline = clock_mono_ms() + budget_ms;
+	bool tasks = sweep_trash(spool->tasks_trash_fd, deadline);
 	bool run = sweep_trash(spool->run_trash_fd, deadline);
 	bool data = sweep_trash(spool->trash_fd, deadline);
-	return run && data;
+	return tasks && run && data;
 }
 
 /* The rename is the removal; deleting is tidying up, and its failures show in the next sweep. */
-static bool retire(int dirfd, const char *id, int trash_fd, struct err *err)
+static bool retire(int dirfd, const char *name, int trash_fd, struct err *err)
 {
-	assert(id_is_valid(id));
-	if (!move_to_trash(dirfd, id, trash_fd) && errno != ENOENT)
-		return err_sys(err, "retire %s", id);
+	if (!move_to_trash(dirfd, name, trash_fd) && errno != ENOENT)
+		return err_sys(err, "retire %s", name);
 	sweep_trash(trash_fd, clock_mono_ms() + SWEEP_MS);
 	return true;
 }
 
 bool spool_retire_files(const struct spool *spool, const char *files_id, struct err *err)
 {
+	assert(id_is_valid(files_id));
 	return retire(spool->data_fd, files_id, spool->trash_fd, err);
 }
 
 bool spool_retire_run(const struct spool *spool, const char *id, struct err *err)
 {
+	assert(id_is_valid(id));
 	return retire(spool->run_fd, id, spool->run_trash_fd, err);
+}
+
+bool spool_retire_task(const struct spool *spool, const char *name, struct err *err)
+{
+	assert(strchr(name, '/') == NULL && strlen(name) >= ID_LEN);
+	return retire(spool->tasks_fd, name, spool->tasks_trash_fd, err);
 }

@@ -12,17 +12,19 @@
 #include "base/util.h"
 
 struct spool {
-	int root_fd;      /* SMCP_SPOOL */
-	int data_fd;      /* SMCP_DATA_DIR */
-	int run_fd;       /* run/ */
-	int keys_fd;      /* keys/ */
-	int trash_fd;     /* data dir's .trash/, in the file system of the data */
-	int run_trash_fd; /* run/.trash/ */
+	int root_fd;        /* SMCP_SPOOL */
+	int data_fd;        /* SMCP_DATA_DIR */
+	int run_fd;         /* run/ */
+	int tasks_fd;       /* tasks/ */
+	int keys_fd;        /* keys/ */
+	int trash_fd;       /* data dir's .trash/, in the file system of the data */
+	int run_trash_fd;   /* run/.trash/ */
+	int tasks_trash_fd; /* tasks/.trash/ */
 };
 
 #define SPOOL_INIT \
 	{ \
-		-1, -1, -1, -1, -1, -1 \
+		-1, -1, -1, -1, -1, -1, -1, -1 \
 	}
 
 /* Opens all, making what is missing (mode 0700). Refuses a spool that another user owns or that
@@ -42,11 +44,15 @@ int spool_run_dir(const struct spool *spool, const char *id, struct err *err);
 /* run/<id> if it is there; -1 with err, ERR_NOT_FOUND when it is not. */
 int spool_find_run_dir(const struct spool *spool, const char *id, struct err *err);
 
-/* Renames data/<files_id> or run/<id> out of sight and deletes it as far as that goes in a short
- * time, together with what earlier calls left; the rest waits for the next call. A missing
- * directory is success. */
+/* sessions/, made when missing: the lock files of stdio sessions. */
+int spool_sessions(const struct spool *spool, struct err *err);
+
+/* Renames data/<files_id>, run/<id> or tasks/<name> out of sight and deletes it as far as that goes
+ * in a short time, together with what earlier calls left; the rest waits for the next call. A
+ * missing directory is success. */
 bool spool_retire_files(const struct spool *spool, const char *files_id, struct err *err) MUST_USE;
 bool spool_retire_run(const struct spool *spool, const char *id, struct err *err) MUST_USE;
+bool spool_retire_task(const struct spool *spool, const char *name, struct err *err) MUST_USE;
 
 /* Deletes what is in the trash for at most budget_ms. True when nothing is left. */
 bool spool_sweep(const struct spool *spool, int64_t budget_ms);
