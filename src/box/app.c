@@ -144,6 +144,11 @@ static const char *bearer(const char *authorization)
 	return is_token(token) ? token : NULL;
 }
 
+const char *app_owner(void)
+{
+	return PRINCIPAL;
+}
+
 bool app_authenticate(const struct app *app, const char *authorization, const char **principal,
 		      struct err *err)
 {

@@ -1,6 +1,6 @@
 /*
  * What every verb needs: settings, database, spool, keys and the runtime driver. Opened once
- * per process; nothing in it changes afterwards.
+ * per process; nothing in it changes afterwards but the session, which begins later.
  */
 #ifndef SPOOLBOX_BOX_APP_H
 #define SPOOLBOX_BOX_APP_H
@@ -18,6 +18,7 @@ struct app {
 	struct sign_key link_key;
 	char *token; /* SMCP_TOKEN or keys/token; NULL: none is set and every call is refused */
 	const struct runtime *runtime;
+	const char *session_id; /* the stdio session that this process serves; NULL: none */
 };
 
 /* On failure nothing stays open. */
@@ -29,6 +30,9 @@ void app_close(struct app *app);
  * is missing and never shows any part of a token. */
 bool app_authenticate(const struct app *app, const char *authorization, const char **principal,
 		      struct err *err) MUST_USE;
+
+/* The principal of whoever may start programs as the service user: the same as the token's. */
+const char *app_owner(void);
 
 /* The token in keys/token, made there when missing. For `spoolbox serve` and `spoolbox token`. */
 bool app_make_token(const struct app *app, struct buf *token, struct err *err) MUST_USE;

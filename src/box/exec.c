@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/text.h"
+#include "box/secrets.h"
 #include "run/wire.h"
 
 #define START_ATTEMPTS 3 /* an idle stop or a crash can come between start and command */
@@ -97,11 +99,9 @@ static size_t base_size(const char *cwd)
 	return size;
 }
 
-bool exec_check(const struct app *app, const struct exec_options *options, struct err *err)
+static bool check_but_timeout(const struct exec_options *options, struct err *err)
 {
-	(void)app;
 	if (!check_command(options, err) || !check_cwd(options->cwd, err) ||
-	    !check_timeout(options->timeout_ms, err) ||
 	    !sandbox_check_texts("env", options->env, true, err))
 		return false;
 	size_t env_size = 0;
@@ -110,24 +110,23 @@ bool exec_check(const struct app *app, const struct exec_options *options, struc
 	return check_size(strlen(options->command) + base_size(options->cwd) + env_size, err);
 }
 
+bool exec_check(const struct app *app, const struct exec_options *options, struct err *err)
+{
+	(void)app;
+	return check_but_timeout(options, err) && check_timeout(options->timeout_ms, err);
+}
+
 /* --- environment --------------------------------------------------------------------------- */
 
-struct environment {
-	char **items; /* NULL-terminated "NAME=value" */
-	size_t count;
-	size_t size; /* bytes, with the NULs */
-};
-
-static void environment_finish(struct environment *env)
+static void environment_finish(struct exec_environment *env)
 {
 	for (size_t i = 0; i < env->count; i++)
 		free(env->items[i]);
 	free(env->items);
 }
-#define AUTO_ENVIRONMENT __attribute__((cleanup(environment_finish))) struct environment
 
 /* Sets a variable, taking item over; a later one replaces an earlier one of the same name. */
-static void environment_set(struct environment *env, char *item)
+static void environment_set(struct exec_environment *env, char *item)
 {
 	size_t name_len = strcspn(item, "=") + 1;
 	env->size += strlen(item) + 1;
@@ -144,7 +143,7 @@ static void environment_set(struct environment *env, char *item)
 	env->items[env->count] = NULL;
 }
 
-static void environment_add(struct environment *env, struct json_object *object)
+static void environment_add(struct exec_environment *env, struct json_object *object)
 {
 	if (object == NULL)
 		return;
@@ -159,7 +158,7 @@ static const char *shell(void)
 }
 
 /* Base, then the sandbox's, then the call's. */
-static bool environment_make(struct environment *env, const struct sandbox_row *row,
+static bool environment_make(struct exec_environment *env, const struct sandbox_row *row,
 			     struct json_object *call_env, struct err *err)
 {
 	for (size_t i = 0; i < ARRAY_LEN(base_env); i++)
@@ -187,17 +186,60 @@ static char *resolve_cwd(const char *cwd)
 	return *cwd == '/' ? xstrdup(cwd) : xasprintf(WORKSPACE "/%s", cwd);
 }
 
-/* session_run with a running sandbox. ERR_LOST means that the command did not begin. */
-static bool start_and_run(struct app *app, const struct sandbox_row *row, struct sandbox_use *use,
-			  struct runtime_command *command, const struct exec_options *options,
-			  struct session *session, struct err *err)
+/* The command line goes to the shell as one argument: after "--" one that starts with a dash is no
+ * option. */
+static void fill_command(struct exec_command *command, const struct conf *conf,
+			 const struct exec_options *options)
+{
+	const char *const argv[] = {shell(), "-c", "--", options->command, NULL};
+	_Static_assert(sizeof(argv) == sizeof(command->argv), "words of a command");
+	memcpy(command->argv, argv, sizeof(argv));
+	command->run = (struct runtime_command){
+		.argv = command->argv,
+		.env = (const char *const *)command->env.items,
+		.cwd = command->cwd,
+		.stdin_fd = -1,
+		.stdout_fd = -1,
+		.stderr_fd = -1,
+		.timeout_ms =
+			options->timeout_ms > 0 ? options->timeout_ms : conf->exec_timeout * 1000,
+		.limits = {.processes = conf->pids_limit,
+			   .open_files = conf->open_files,
+			   .file_bytes = conf->file_size,
+			   .data_bytes = conf->mem_limit},
+	};
+}
+
+bool exec_command_make(struct exec_command *command, const struct app *app,
+		       const struct sandbox_row *row, const struct exec_options *options,
+		       struct err *err)
+{
+	*command = (struct exec_command){.cwd = NULL};
+	if (!check_but_timeout(options, err))
+		return false;
+	command->cwd = resolve_cwd(options->cwd);
+	if (!environment_make(&command->env, row, options->env, err) ||
+	    !check_size(strlen(options->command) + strlen(command->cwd) + command->env.size, err))
+		return false;
+	fill_command(command, app->conf, options);
+	return true;
+}
+
+void exec_command_finish(struct exec_command *command)
+{
+	environment_finish(&command->env);
+	free(command->cwd);
+	*command = (struct exec_command){.cwd = NULL};
+}
+
+bool exec_start(struct app *app, const struct sandbox_row *row, struct sandbox_use *use,
+		exec_begin *begin, void *ctx, struct err *err)
 {
 	struct err lost = ERR_INIT;
 	for (int i = 0; i < START_ATTEMPTS; i++) {
 		if (!sandbox_start(app, row, use, err))
 			return false;
-		if (session_run(session, app->runtime, &use->box, command, options->stdin_data,
-				options->stdin_len, &lost))
+		if (begin(ctx, &use->box, &lost))
 			return true;
 		if (lost.code != ERR_LOST)
 			break;
@@ -212,35 +254,52 @@ static bool start_and_run(struct app *app, const struct sandbox_row *row, struct
 		     "can be kept) and create it anew.");
 }
 
+/* A foreground command. */
+struct foreground {
+	struct app *app;
+	const struct sandbox_row *row;
+	const struct exec_options *options;
+	struct session *session;
+	struct runtime_command *command;
+};
+
+static bool begin_foreground(void *ctx, const struct runtime_box *box, struct err *err)
+{
+	const struct foreground *f = ctx;
+	return session_start(f->session, f->app->runtime, box, f->command, f->options->stdin_data,
+			     f->options->stdin_len, err);
+}
+
+static struct mask *foreground_mask(void *ctx, struct err *err)
+{
+	const struct foreground *f = ctx;
+	return secrets_mask(f->app, f->row, f->options->env, err);
+}
+
 bool exec_run(struct app *app, const struct sandbox_row *row, struct sandbox_use *use,
 	      const struct exec_options *options, struct session *session, struct err *err)
 {
-	if (!exec_check(app, options, err))
+	bool ended;
+	return exec_run_for(app, row, use, options, EXEC_WAIT_TO_THE_END, NULL, NULL, session,
+			    &ended, err);
+}
+
+bool exec_run_for(struct app *app, const struct sandbox_row *row, struct sandbox_use *use,
+		  const struct exec_options *options, int64_t wait_ms, session_tick *tick,
+		  void *ctx, struct session *session, bool *ended, struct err *err)
+{
+	int64_t until_ms = wait_ms == EXEC_WAIT_TO_THE_END ? wait_ms : clock_mono_ms() + wait_ms;
+	AUTO_EXEC_COMMAND command = {.cwd = NULL};
+	if (!check_timeout(options->timeout_ms, err) ||
+	    !exec_command_make(&command, app, row, options, err))
 		return false;
-	AUTO_ENVIRONMENT env = {0};
-	AUTO_FREE char *cwd = resolve_cwd(options->cwd);
-	if (!environment_make(&env, row, options->env, err) ||
-	    !check_size(strlen(options->command) + strlen(cwd) + env.size, err))
+	struct foreground foreground = {app, row, options, session, &command.run};
+	if (command.run.timeout_ms > wait_ms)
+		session_keep_output(session, foreground_mask, &foreground);
+	if (!exec_start(app, row, use, begin_foreground, &foreground, err))
 		return false;
-	const struct conf *conf = app->conf;
-	/* After "--" a command that starts with a dash is no option. */
-	const char *const argv[] = {shell(), "-c", "--", options->command, NULL};
-	struct runtime_command command = {
-		.argv = argv,
-		.env = (const char *const *)env.items,
-		.cwd = cwd,
-		.stdin_fd = -1,
-		.stdout_fd = -1,
-		.stderr_fd = -1,
-		.timeout_ms =
-			options->timeout_ms > 0 ? options->timeout_ms : conf->exec_timeout * 1000,
-		.limits = {.processes = conf->pids_limit,
-			   .open_files = conf->open_files,
-			   .file_bytes = conf->file_size,
-			   .data_bytes = conf->mem_limit},
-	};
-	if (!start_and_run(app, row, use, &command, options, session, err))
-		return false;
-	sandbox_touch(app, row);
+	*ended = session_wait(session, until_ms, tick, ctx);
+	if (*ended)
+		sandbox_touch(app, row);
 	return true;
 }

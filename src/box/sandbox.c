@@ -186,7 +186,7 @@ static enum attempt make(struct app *app, const char *principal, const struct sa
 	if (takes_over && !incarnation_end(app, kept, NULL, err))
 		return FAILED;
 	AUTO_SANDBOX_ROW fresh = {0};
-	sandbox_plan_row(plan, principal, takes_over ? kept->files_id : NULL, &fresh);
+	sandbox_plan_row(app, plan, principal, takes_over ? kept->files_id : NULL, &fresh);
 	enum attempt result = FAILED;
 	if (takes_over || spool_make_files(&app->spool, fresh.files_id, err))
 		result = insert(app, kept, &fresh, err);
@@ -325,6 +325,44 @@ bool sandbox_find(struct app *app, const char *principal, const char *handle,
 	return true;
 }
 
+/* The newest of those that qualify, so far. */
+struct newest {
+	struct app *app;
+	char id[ID_LEN + 1];
+	int64_t created_at;
+};
+
+static bool is_of_session(const struct app *app, const struct sandbox_row *row)
+{
+	return app->session_id == NULL || strcmp(app->session_id, row->session_id) == 0;
+}
+
+static bool take_newest(void *ctx, const struct sandbox_row *row)
+{
+	struct newest *newest = ctx;
+	if (row->is_explicit && row->state == SANDBOX_LIVE && is_of_session(newest->app, row) &&
+	    row->created_at >= newest->created_at && !sandbox_is_over(newest->app, row)) {
+		newest->created_at = row->created_at;
+		memcpy(newest->id, row->id, sizeof(newest->id));
+	}
+	return true;
+}
+
+bool sandbox_find_default(struct app *app, const char *principal, struct sandbox_row *row,
+			  struct err *err)
+{
+	struct newest newest = {.app = app};
+	if (!row_sandbox_each(app->db, principal, take_newest, &newest, err))
+		return false;
+	if (newest.id[0] != '\0')
+		return sandbox_find(app, principal, newest.id, row, err);
+	err_set(err, ERR_NOT_FOUND,
+		"no sandbox was named, and none that create_sandbox made%s is there to be taken",
+		app->session_id != NULL ? " in this session" : "");
+	return err_hint(err, "Call create_sandbox first, or give sandbox with the name of one that "
+			     "list_sandboxes shows. Nothing was started.");
+}
+
 bool sandbox_ensure(struct app *app, const char *principal, const char *handle,
 		    struct sandbox_row *row, bool *created, struct err *err)
 {
@@ -387,4 +425,48 @@ bool sandbox_destroy(struct app *app, const char *principal, const char *handle,
 		}
 	}
 	return busy_name(handle, err);
+}
+
+/* --- the end of a session ------------------------------------------------------------------ */
+
+struct session_end {
+	struct app *app;
+	int64_t until_ms; /* monotonic; 0: no limit */
+	struct err *err;
+	bool ok;
+};
+
+/* A row that is gone already was left so by a process that did not come to its end. */
+static bool end_one(struct app *app, const struct sandbox_row *row, struct err *err)
+{
+	int rc = 1;
+	if (row->state == SANDBOX_LIVE)
+		rc = row_sandbox_end_with_session(app->db, row->id, clock_wall_ms(), err);
+	if (rc != 1)
+		return rc == 0;
+	log_event(LOG_INFO, "sandbox_ended_with_session", "id=%s name=%s", row->id, row->name);
+	return remove_incarnation(app, row, true, NULL, err) &&
+	       row_sandbox_settled(app->db, row->id, err) >= 0;
+}
+
+/* One that cannot be removed does not keep the others. */
+static bool end_each(void *ctx, const struct sandbox_row *row)
+{
+	struct session_end *end = ctx;
+	struct err err = ERR_INIT;
+	bool is_late = end->until_ms > 0 && clock_mono_ms() >= end->until_ms;
+	if (is_late)
+		err_set(&err, ERR_TIMEOUT, "there were more sandboxes than time to remove them");
+	else if (end_one(end->app, row, &err))
+		return true;
+	if (end->ok)
+		*end->err = err;
+	end->ok = false;
+	return !is_late;
+}
+
+bool sandbox_end_session(struct app *app, const char *session_id, int64_t until_ms, struct err *err)
+{
+	struct session_end end = {app, until_ms, err, true};
+	return row_sandbox_each_of_session(app->db, session_id, end_each, &end, err) && end.ok;
 }

@@ -25,6 +25,7 @@ struct sandbox_options {
 	int64_t ttl_ms;             /* 0: none given */
 	struct json_object *env;    /* object of strings or NULL; borrowed */
 	struct json_object *labels; /* likewise */
+	bool is_explicit;           /* asked for as such: see sandbox_find_default */
 };
 
 /* Makes a sandbox; nothing runs in it yet. Fails with ERR_QUOTA (retryable) at SMCP_MAX_SANDBOXES.
@@ -37,6 +38,12 @@ bool sandbox_create(struct app *app, const char *principal, const struct sandbox
  * ERR_INVALID for a handle that can be neither. An expired one is not found. */
 bool sandbox_find(struct app *app, const char *principal, const char *handle,
 		  struct sandbox_row *row, struct err *err) MUST_USE;
+
+/* The sandbox that is meant when none is named: the newest live one that was made explicitly, over
+ * stdio in this session. Those that came to be by the first use of a name do not count.
+ * ERR_NOT_FOUND when there is none. */
+bool sandbox_find_default(struct app *app, const char *principal, struct sandbox_row *row,
+			  struct err *err) MUST_USE;
 
 /* As sandbox_find, but a missing name is created; *created tells. */
 bool sandbox_ensure(struct app *app, const char *principal, const char *handle,
@@ -64,6 +71,9 @@ struct sandbox_use {
  * start it. ERR_GONE when it was destroyed meanwhile. row must outlive use. */
 bool sandbox_enter(struct app *app, const struct sandbox_row *row, struct sandbox_use *use,
 		   struct err *err) MUST_USE;
+/* The same for a task: the sandbox is used, but does not live longer for it (seeds 000/001). */
+bool sandbox_enter_for_task(struct app *app, const struct sandbox_row *row, struct sandbox_use *use,
+			    struct err *err) MUST_USE;
 void sandbox_leave(struct sandbox_use *use);
 #define AUTO_SANDBOX_USE __attribute__((cleanup(sandbox_leave))) struct sandbox_use
 
@@ -105,5 +115,11 @@ struct sandbox_destroyed {
  * ones. */
 bool sandbox_destroy(struct app *app, const char *principal, const char *handle, bool delete_files,
 		     struct sandbox_destroyed *out, struct err *err) MUST_USE;
+
+/* Removes, with their files, the sandboxes that go at the end of a stdio session: those whose names
+ * were made up in it and in which no task was started. Can be repeated, also by another process.
+ * False when something is left, be it that until_ms (monotonic; 0: no limit) was reached. */
+bool sandbox_end_session(struct app *app, const char *session_id, int64_t until_ms,
+			 struct err *err) MUST_USE;
 
 #endif

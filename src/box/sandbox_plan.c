@@ -243,8 +243,8 @@ static char *dup_or_null(const char *s)
 	return s == NULL ? NULL : xstrdup(s);
 }
 
-void sandbox_plan_row(const struct sandbox_plan *plan, const char *principal, const char *files_id,
-		      struct sandbox_row *row)
+void sandbox_plan_row(const struct app *app, const struct sandbox_plan *plan, const char *principal,
+		      const char *files_id, struct sandbox_row *row)
 {
 	int64_t now = clock_wall_ms();
 	id_make(row->id);
@@ -260,4 +260,9 @@ void sandbox_plan_row(const struct sandbox_plan *plan, const char *principal, co
 	row->last_used_at = now;
 	row->ttl_ms = plan->ttl_ms;
 	row->expires_at = plan->ttl_ms > 0 ? now + plan->ttl_ms : 0;
+	row->is_explicit = plan->asked->is_explicit;
+	if (app->session_id != NULL) {
+		snprintf(row->session_id, sizeof(row->session_id), "%s", app->session_id);
+		row->ends_with_session = plan->name_is_made_up;
+	}
 }

@@ -27,7 +27,7 @@ bool sandbox_plan_fits(const struct sandbox_plan *plan, const struct sandbox_row
 		       struct err *err) MUST_USE;
 
 /* Fills a zeroed row for a new incarnation with the given files (NULL: files of its own). */
-void sandbox_plan_row(const struct sandbox_plan *plan, const char *principal, const char *files_id,
-		      struct sandbox_row *row);
+void sandbox_plan_row(const struct app *app, const struct sandbox_plan *plan, const char *principal,
+		      const char *files_id, struct sandbox_row *row);
 
 #endif

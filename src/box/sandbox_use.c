@@ -88,14 +88,17 @@ static void end_leftovers(struct app *app, const struct sandbox_row *row)
 		log_err(LOG_WARN, "sandbox_leftovers", &err);
 }
 
+/* row_sandbox_touch or row_sandbox_stamp. */
+typedef int stamper(struct db *db, const char *id, int64_t now, int64_t every_ms, struct err *err);
+
 static bool enter(struct app *app, const struct sandbox_row *row, struct sandbox_use *use,
-		  struct err *err)
+		  stamper *stamp, struct err *err)
 {
 	/* The first look keeps a stale row from making run/<id> again; the second, under the lock,
 	 * is the one that counts. */
 	if (!confirm_live(app, row, err) || !take_use_lock(app, row, use, err))
 		return false;
-	if (row_sandbox_touch(app->db, row->id, clock_wall_ms(), TOUCH_EVERY_MS, err) < 0)
+	if (stamp(app->db, row->id, clock_wall_ms(), TOUCH_EVERY_MS, err) < 0)
 		return false;
 	if (confirm_live(app, row, err))
 		return open_directories(app, row, use, err);
@@ -104,14 +107,26 @@ static bool enter(struct app *app, const struct sandbox_row *row, struct sandbox
 	return false;
 }
 
-bool sandbox_enter(struct app *app, const struct sandbox_row *row, struct sandbox_use *use,
-		   struct err *err)
+static bool enter_or_leave(struct app *app, const struct sandbox_row *row, struct sandbox_use *use,
+			   stamper *stamp, struct err *err)
 {
 	*use = (struct sandbox_use)SANDBOX_USE_INIT;
-	if (enter(app, row, use, err))
+	if (enter(app, row, use, stamp, err))
 		return true;
 	sandbox_leave(use);
 	return false;
+}
+
+bool sandbox_enter(struct app *app, const struct sandbox_row *row, struct sandbox_use *use,
+		   struct err *err)
+{
+	return enter_or_leave(app, row, use, row_sandbox_touch, err);
+}
+
+bool sandbox_enter_for_task(struct app *app, const struct sandbox_row *row, struct sandbox_use *use,
+			    struct err *err)
+{
+	return enter_or_leave(app, row, use, row_sandbox_stamp, err);
 }
 
 void sandbox_leave(struct sandbox_use *use)
