@@ -14,9 +14,7 @@
 #include "base/proc.h"
 #include "base/user.h"
 #include "box/app.h"
-#include "mcp/endpoint.h"
-#include "mcp/instructions.h"
-#include "mcp/toolset.h"
+#include "mcp/product.h"
 #include "web/fcgi.h"
 #include "web/prefork.h"
 #include "web/refuse.h"
@@ -52,12 +50,6 @@ static bool leave_root(const struct conf *conf, struct err *err)
 	return user_become(st.st_uid, st.st_gid, err);
 }
 
-static bool authenticate(void *app, const char *authorization, const char **principal,
-			 struct err *err)
-{
-	return app_authenticate(app, authorization, principal, err);
-}
-
 static bool open_service(struct service *service, struct err *err)
 {
 	enum log_level level;
@@ -69,19 +61,7 @@ static bool open_service(struct service *service, struct err *err)
 		log_event(LOG_WARN, "unknown_settings", "names=%s", service->conf.unknown);
 	if (!app_open(&service->app, &service->conf, err))
 		return false;
-	service->endpoint = (struct endpoint){
-		.app = &service->app,
-		.tools = &toolset,
-		.authenticate = authenticate,
-		.name = "spoolbox",
-		.title = "Spoolbox",
-		.version = PACKAGE_VERSION,
-		.description = "Sandboxes to run commands and process files in",
-		.instructions = instructions_make,
-		.public_url = service->conf.public_url,
-		.allowed_origins = service->conf.allowed_origins,
-		.max_body = (size_t)service->conf.max_body,
-	};
+	product_endpoint(&service->app, &service->endpoint);
 	return endpoint_check(&service->endpoint, err);
 }
 

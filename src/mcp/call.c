@@ -76,7 +76,7 @@ static struct json_object *argument_failure(const struct catalog_entry *entry,
 	return failure(entry, &err, buf_str(&message));
 }
 
-static struct json_object *success(struct tool_call *call)
+struct json_object *call_result(struct tool_call *call)
 {
 	struct json_object *content = json_object_new_array();
 	if (call->structured != NULL)
@@ -101,6 +101,8 @@ static bool keeps_promise(const struct tool *tool, const struct tool_call *call)
 		return false;
 	if (call->content != NULL && !json_object_is_type(call->content, json_type_array))
 		return false;
+	if (call->task.status != TOOL_TASK_NONE)
+		return call->takes_task && id_is_valid(call->task.id);
 	return call->is_error || tool->output_schema == NULL || call->structured != NULL;
 }
 
@@ -120,26 +122,34 @@ static struct json_object *run_handler(const struct catalog_entry *entry, struct
 		*outcome = err_name(err.code);
 		return NULL;
 	}
+	if (call->task.status != TOOL_TASK_NONE) {
+		*outcome = "task";
+		return NULL;
+	}
 	*outcome = call->is_error ? "failed" : "ok";
-	return success(call);
+	return call_result(call);
 }
 
-struct json_object *call_tool(const struct catalog_entry *entry, void *app, const char *principal,
+struct json_object *call_tool(const struct catalog_entry *entry, struct tool_call *call,
 			      struct json_object *arguments, const char **outcome)
 {
-	AUTO_JSON *given =
-		arguments == NULL ? json_object_new_object() : json_object_get(arguments);
+	call->arguments = arguments == NULL ? json_object_new_object() : json_object_get(arguments);
 	struct schema_faults faults = SCHEMA_FAULTS_INIT;
 	struct json_object *result;
-	if (schema_validate(entry->schema, given, "arguments", &faults)) {
-		struct tool_call call = {.app = app, .principal = principal, .arguments = given};
-		result = run_handler(entry, &call, outcome);
-		json_object_put(call.structured);
-		json_object_put(call.content);
+	if (schema_validate(entry->schema, call->arguments, "arguments", &faults)) {
+		result = run_handler(entry, call, outcome);
 	} else {
 		*outcome = err_name(ERR_INVALID);
 		result = argument_failure(entry, &faults);
 	}
 	schema_faults_finish(&faults);
 	return result;
+}
+
+void call_finish(struct tool_call *call)
+{
+	json_object_put(TAKE_PTR(call->arguments));
+	json_object_put(TAKE_PTR(call->structured));
+	json_object_put(TAKE_PTR(call->content));
+	tool_task_finish(&call->task);
 }

@@ -4,10 +4,17 @@
 
 #include "mcp/catalog.h"
 
-/* Returns a new CallToolResult of the newest revision, or NULL when the handler broke its promise
- * (logged; to be answered as an internal error). arguments may be NULL. *outcome is set to one
- * word for the log: "ok", "failed" (the tool reports a failure as data) or an error's name. */
-struct json_object *call_tool(const struct catalog_entry *entry, void *app, const char *principal,
+/* Returns a new CallToolResult of the newest revision, or NULL when call->task says what the call
+ * goes on as, or when the handler broke its promise (logged; to be answered as an internal error).
+ * The caller fills in what a call is given, but the arguments, which may be NULL, and releases it
+ * with call_finish. *outcome is set to one word for the log: "ok", "task", "failed" (the tool
+ * reports a failure as data) or an error's name. */
+struct json_object *call_tool(const struct catalog_entry *entry, struct tool_call *call,
 			      struct json_object *arguments, const char **outcome);
+
+/* The CallToolResult of what a handler left in a call. */
+struct json_object *call_result(struct tool_call *call);
+
+void call_finish(struct tool_call *call);
 
 #endif

@@ -11,17 +11,14 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "mcp/catalog.h"
-#include "mcp/era.h"
+#include "mcp/dispatch.h"
 #include "mcp/guard.h"
 #include "mcp/method.h"
 #include "mcp/mirror.h"
 #include "mcp/rpc.h"
 #include "mcp/stream.h"
 
-#define BATCH_MAX  50 /* elements; only clients of 2025-03-26 send any */
-#define SHOWN_MAX  ((size_t)64)
 #define FIELDS_MAX (GUARD_CORS_MAX + 2)
 
 /* One request on its way. */
@@ -33,14 +30,11 @@ struct exchange {
 	struct guard_accept accept;
 	struct guard_cors cors;
 	struct buf body;
-	/* MCP-Protocol-Version, trimmed; version is NULL when it was not sent. */
-	struct buf version_text;
-	const char *version;
+	struct stream stream;
+	struct dispatch dispatch;
 	/* For the log. */
 	int64_t started_ms;
 	int status;
-	struct buf method;
-	const char *tool;
 	const char *outcome;
 };
 
@@ -85,16 +79,23 @@ static bool refuse(struct exchange *x, int status, const struct http_header *ext
 		refuse(x, status, extra, outcome, &refusal_); \
 	})
 
-/* Results go as a stream only to those who take nothing else; errors by status are always JSON. */
+/* Results go as a stream to those who take nothing else, and where it was begun: then errors, too,
+ * since its status is out. Other errors by status are always JSON. */
 static bool answer_messages(struct exchange *x, int status, const struct buf *messages)
 {
+	if (x->stream.client_gone && x->stream.ends_call)
+		x->outcome = "client_gone";
+	if (x->stream.is_open) {
+		x->status = 200;
+		stream_message(&x->stream, messages->data, messages->len);
+		return false;
+	}
 	if (messages->len == 0)
 		return answer_empty(x, status);
 	if (status != 200 || x->accept.json)
 		return answer(x, status, "application/json", messages, NULL, 0);
 	x->status = status;
-	if (stream_begin(x->sink, x->cors.fields, x->cors.count))
-		stream_message(x->sink, messages->data, messages->len);
+	stream_message(&x->stream, messages->data, messages->len);
 	return false;
 }
 
@@ -211,168 +212,21 @@ static bool read_body(struct exchange *x)
 			   "%s. %s", err_message(&err), err_next(&err));
 }
 
-/* --- messages ----------------------------------------------------------------------------- */
-
-static int write_error(struct exchange *x, struct json_object *id, const struct rpc_error *error,
-		       struct buf *out)
-{
-	x->outcome = error->code == RPC_METHOD ? "unknown_method" : "refused";
-	rpc_write_error(out, id, error);
-	return error->status;
-}
-
-static int unknown_method(struct exchange *x, const struct rpc_message *message,
-			  enum revision revision, struct buf *out)
-{
-	AUTO_RPC_ERROR error = RPC_ERROR_INIT;
-	bool modern = era_of(revision) == ERA_MODERN;
-	AUTO_JSON *versions = era_revisions(modern ? ERA_MODERN : ERA_LEGACY);
-	rpc_fail(&error, modern ? 404 : 200, RPC_METHOD,
-		 "Method \"%.64s\" is not served in revision %s (of %s)", message->method,
-		 era_revision_name(revision), json_text(versions, NULL));
-	return write_error(x, message->id, &error, out);
-}
-
-static int run_method(struct exchange *x, const struct method *method,
-		      const struct rpc_message *message, enum revision revision, struct buf *out)
-{
-	struct method_call call = {.endpoint = x->endpoint,
-				   .request = x->request,
-				   .principal = x->principal,
-				   .revision = revision,
-				   .params = message->params,
-				   .error = RPC_ERROR_INIT,
-				   .outcome = "ok"};
-	AUTO_BUF text = BUF_INIT;
-	int status = 200;
-	bool ok = method_run(method, &call, &text);
-	x->tool = call.tool;
-	if (ok) {
-		const struct buf *result = call.ready != NULL ? call.ready : &text;
-		x->outcome = call.outcome;
-		rpc_write_result(out, message->id, result->data, result->len);
-	} else {
-		status = write_error(x, message->id, &call.error, out);
-	}
-	json_object_put(call.result);
-	rpc_error_finish(&call.error);
-	return status;
-}
-
-static int serve_request(struct exchange *x, const struct rpc_message *message, struct buf *out)
-{
-	AUTO_RPC_ERROR error = RPC_ERROR_INIT;
-	enum revision revision;
-	if (!era_read(message, x->version, &revision, &error))
-		return write_error(x, message->id, &error, out);
-	enum era era = era_of(revision);
-	if (era == ERA_MODERN && !mirror_check(x->request, message, &error))
-		return write_error(x, message->id, &error, out);
-	const struct method *method = method_find(message->method, era);
-	if (method == NULL)
-		return unknown_method(x, message, revision, out);
-	if (message->params != NULL && !json_object_is_type(message->params, json_type_object)) {
-		rpc_in_band(&error, RPC_PARAMS, "params must be an object");
-		return write_error(x, message->id, &error, out);
-	}
-	return run_method(x, method, message, revision, out);
-}
-
-/* Nobody waits for a response here: the handshake clients that may send one are told "accepted",
- * and the modern era has none. */
-static int serve_response(struct exchange *x, const struct rpc_message *message, struct buf *out)
-{
-	AUTO_RPC_ERROR error = RPC_ERROR_INIT;
-	if (era_decide(message, x->version) == ERA_LEGACY)
-		return 202;
-	rpc_refuse(&error, RPC_REQUEST,
-		   "The server sends no requests, so there is nothing to answer");
-	return write_error(x, NULL, &error, out);
-}
-
-/* Appends at most one message to out; returns the HTTP status it calls for. */
-static int serve_message(struct exchange *x, struct json_object *value, bool in_batch,
-			 struct buf *out)
-{
-	AUTO_RPC_ERROR error = RPC_ERROR_INIT;
-	struct rpc_message message;
-	if (!rpc_read(value, &message, &error))
-		return write_error(x, message.id, &error, out);
-	if (!in_batch && message.method != NULL)
-		text_quote(&x->method, message.method, strlen(message.method), SHOWN_MAX);
-	if (!mirror_check_single(x->request, &error))
-		return write_error(x, message.id, &error, out);
-	x->outcome = "accepted";
-	switch (message.kind) {
-	case RPC_KIND_RESPONSE:
-		return serve_response(x, &message, out);
-	case RPC_KIND_NOTIFICATION:
-		return 202;
-	case RPC_KIND_REQUEST:
-		break;
-	}
-	if (in_batch && strcmp(message.method, "initialize") == 0) {
-		rpc_refuse(&error, RPC_REQUEST, "initialize must not be part of a batch");
-		return write_error(x, message.id, &error, out);
-	}
-	return serve_request(x, &message, out);
-}
-
-static bool check_batch(const struct exchange *x, struct json_object *batch,
-			struct rpc_error *error)
-{
-	size_t count = json_object_array_length(batch);
-	if (x->version != NULL && strcmp(x->version, era_revision_name(REVISION_2025_03_26)) != 0)
-		return rpc_refuse(error, RPC_REQUEST, "Only revision 2025-03-26 has batches");
-	if (count == 0 || count > BATCH_MAX)
-		return rpc_refuse(error, RPC_REQUEST, "A batch holds 1 to %d messages, got %zu",
-				  BATCH_MAX, count);
-	for (size_t i = 0; i < count; i++) {
-		struct json_object *params =
-			json_get(json_object_array_get_idx(batch, i), "params");
-		if (era_has_claim(params))
-			return rpc_refuse(error, RPC_REQUEST,
-					  "Requests of this revision cannot be batched");
-	}
-	return mirror_check_single(x->request, error);
-}
-
-static int serve_batch(struct exchange *x, struct json_object *batch, struct buf *out)
-{
-	AUTO_RPC_ERROR error = RPC_ERROR_INIT;
-	if (!check_batch(x, batch, &error))
-		return write_error(x, NULL, &error, out);
-	size_t count = json_object_array_length(batch);
-	buf_printf(&x->method, "batch of %zu", count);
-	for (size_t i = 0; i < count; i++) {
-		AUTO_BUF one = BUF_INIT;
-		serve_message(x, json_object_array_get_idx(batch, i), true, &one);
-		if (one.len == 0)
-			continue;
-		buf_putc(out, out->len == 0 ? '[' : ',');
-		buf_append(out, one.data, one.len);
-	}
-	if (out->len == 0)
-		return 202;
-	buf_putc(out, ']');
-	return 200;
-}
-
 static bool serve_body(struct exchange *x)
 {
-	struct err err;
+	AUTO_BUF version = BUF_INIT;
 	AUTO_BUF out = BUF_INIT;
-	AUTO_JSON *value = json_parse(buf_str(&x->body), x->body.len, &err);
-	if (value == NULL && err.code != ERR_NONE) {
-		AUTO_RPC_ERROR error = RPC_ERROR_INIT;
-		rpc_refuse(&error, RPC_PARSE, "%s", err_message(&err));
-		return refuse(x, 400, NULL, "parse", &error);
-	}
-	if (mirror_header(x->request, "mcp-protocol-version", &x->version_text))
-		x->version = buf_str(&x->version_text);
-	int status = json_object_is_type(value, json_type_array)
-			     ? serve_batch(x, value, &out)
-			     : serve_message(x, value, false, &out);
+	stream_init(&x->stream, x->sink, x->cors.fields, x->cors.count);
+	x->stream.may_open = x->accept.stream;
+	x->dispatch.endpoint = x->endpoint;
+	x->dispatch.request = x->request;
+	x->dispatch.principal = x->principal;
+	x->dispatch.stream = &x->stream;
+	if (mirror_header(x->request, "mcp-protocol-version", &version))
+		x->dispatch.version = buf_str(&version);
+	int status = dispatch_text(&x->dispatch, buf_str(&x->body), x->body.len, &out);
+	x->dispatch.version = NULL;
+	x->outcome = x->dispatch.outcome;
 	return answer_messages(x, status, &out);
 }
 
@@ -387,9 +241,10 @@ static void log_exchange(const struct exchange *x)
 {
 	log_event(LOG_INFO, "mcp",
 		  "method=\"%s\" tool=%s principal=%s status=%d outcome=%s ms=%" PRId64,
-		  x->method.len == 0 ? x->request->method : buf_str(&x->method),
-		  x->tool == NULL ? "-" : x->tool, x->principal == NULL ? "-" : x->principal,
-		  x->status, x->outcome, clock_mono_ms() - x->started_ms);
+		  x->dispatch.method.len == 0 ? x->request->method : buf_str(&x->dispatch.method),
+		  x->dispatch.tool == NULL ? "-" : x->dispatch.tool,
+		  x->principal == NULL ? "-" : x->principal, x->status, x->outcome,
+		  clock_mono_ms() - x->started_ms);
 }
 
 void endpoint_serve(const struct endpoint *endpoint, const struct http_request *request,
@@ -403,9 +258,9 @@ void endpoint_serve(const struct endpoint *endpoint, const struct http_request *
 	for (size_t i = 0; i < ARRAY_LEN(rungs) && rungs[i](&x); i++)
 		;
 	log_exchange(&x);
+	stream_finish(&x.stream);
+	dispatch_finish(&x.dispatch);
 	buf_finish(&x.body);
-	buf_finish(&x.version_text);
-	buf_finish(&x.method);
 }
 
 bool endpoint_check(struct endpoint *endpoint, struct err *err)

@@ -10,6 +10,7 @@
 struct endpoint {
 	void *app; /* handed to tools */
 	const struct tool_list *tools;
+	const struct tool_tasks *tasks; /* NULL: the tasks extension is not offered */
 	/* Checks an Authorization header value; see app_authenticate. NULL: no authentication. */
 	bool (*authenticate)(void *app, const char *authorization, const char **principal,
 			     struct err *err);

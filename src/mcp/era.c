@@ -46,6 +46,11 @@ bool era_has_claim(struct json_object *params)
 	return json_has(json_get(params, "_meta"), META "protocolVersion");
 }
 
+const char *era_claim(struct json_object *params)
+{
+	return rpc_name(json_get(json_get(params, "_meta"), META "protocolVersion"));
+}
+
 enum era era_decide(const struct rpc_message *message, const char *version)
 {
 	if (era_has_claim(message->params))
@@ -166,6 +171,22 @@ bool era_read(const struct rpc_message *message, const char *version, enum revis
 	return era_decide(message, version) == ERA_MODERN
 		       ? read_modern(message, version, revision, error)
 		       : read_legacy(message, version, revision, error);
+}
+
+/* --- what a client asks for --------------------------------------------------------------- */
+
+bool era_declares(struct json_object *params, const char *extension)
+{
+	struct json_object *capabilities =
+		json_get(json_get(params, "_meta"), META "clientCapabilities");
+	return is_object(json_get(json_get(capabilities, "extensions"), extension));
+}
+
+/* The envelope of a modern request was checked; in a legacy one another type is no token. */
+struct json_object *era_progress_token(struct json_object *params)
+{
+	struct json_object *token = json_get(json_get(params, "_meta"), "progressToken");
+	return is_token(token) ? token : NULL;
 }
 
 /* --- shaping ------------------------------------------------------------------------------ */

@@ -37,6 +37,8 @@ struct json_object *era_revisions(enum era era);
 
 /* Whether params carry a modern claim: _meta with a protocol version, of whatever type. */
 bool era_has_claim(struct json_object *params);
+/* The version that a modern claim names, or NULL. Borrowed. */
+const char *era_claim(struct json_object *params);
 
 /* The era of a message. version is the MCP-Protocol-Version header, trimmed, or NULL. */
 enum era era_decide(const struct rpc_message *message, const char *version);
@@ -45,6 +47,11 @@ enum era era_decide(const struct rpc_message *message, const char *version);
  * *revision is what the result is shaped for. */
 bool era_read(const struct rpc_message *message, const char *version, enum revision *revision,
 	      struct rpc_error *error) MUST_USE;
+
+/* Whether the client of a modern request declares an extension in its capabilities. */
+bool era_declares(struct json_object *params, const char *extension);
+/* The token that asks for progress notifications, or NULL. Borrowed. */
+struct json_object *era_progress_token(struct json_object *params);
 
 /* Removes the members that a revision does not know from a tool, a result or an Implementation. */
 void era_shape(struct json_object *object, enum revision revision);

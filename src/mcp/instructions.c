@@ -146,22 +146,27 @@ static void put_workflow(struct buf *out)
 {
 	buf_puts(out,
 		 "Usual way: 1. upload_file, when the person has a file to process. 2. write_text "
-		 "for the script. 3. exec to run it. 4. read_text for what you want to read, "
-		 "download_file for what the person wants to have.\n\n");
+		 "for the script. 3. exec to run it, or run_background when it takes long. 4. "
+		 "read_text for what you want to read, download_file for what the person wants to "
+		 "have.\n\n");
 }
 
 static void put_time(struct buf *out, const struct conf *conf)
 {
 	buf_printf(
 		out,
-		"Time: exec waits for the command, %lld s unless timeout says otherwise, at most "
-		"%d. Many clients, phones above all, give up on a call after about 30 s; the "
-		"command then goes on until its timeout, so look before you start it again. What "
-		"takes longer runs in the background: exec \"(python3 job.py; echo exit $?) > "
-		"job.log 2>&1 &\" returns at once; then exec \"tail -n 20 job.log\" now and then, "
-		"until its last line is exit and the code. Each exec is a new shell: cd and "
-		"variables do not last, files do.\n\n",
-		(long long)conf->exec_timeout, EXEC_TIMEOUT_MAX);
+		"Time: exec is for seconds. It waits %lld s at most; a command that takes longer "
+		"goes on in the background (status running, with a job_id) until its timeout: "
+		"%lld s unless you give another, at most %d. Long work (downloads, builds, "
+		"training): run_background, then get_job again and again with its job_id. "
+		"Each get_job waits by itself for the end, so poll steadily without sleeping in "
+		"between, until status is finished; no output for a while is no reason to start "
+		"anew. stop_job ends a job, list_jobs finds a lost job_id. A socket timeout, "
+		"\"connection closed\" or lost answer says nothing about the command: it probably "
+		"runs. Look with list_jobs and list_files before you repeat anything; a start with "
+		"the same request_id never runs twice. Each exec is a new shell: cd and variables "
+		"do not last, files do.\n\n",
+		(long long)conf->exec_wait, (long long)conf->exec_timeout, EXEC_TIMEOUT_MAX);
 }
 
 static void put_files(struct buf *out, const struct conf *conf)

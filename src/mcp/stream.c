@@ -1,15 +1,35 @@
 /*
- * Framing only. Each event is one write, since the sink flushes at each write and half an event
- * is of no use to anyone.
+ * Each event is one write, since the sink flushes at each write and half an event is of no use to
+ * anyone. After a write that failed nothing more is written.
  */
 #include "mcp/stream.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
-#define FIELDS_MAX 16
+#include "base/clock.h"
+#include "base/text.h"
 
-bool stream_begin(const struct http_sink *sink, const struct http_header *extra, size_t extra_count)
+#define FIELDS_MAX  16
+#define MESSAGE_MAX ((size_t)500) /* bytes of a progress message: it is shown on one line */
+
+void stream_init(struct stream *stream, const struct http_sink *sink,
+		 const struct http_header *extra, size_t extra_count)
+{
+	*stream = (struct stream){.sink = sink,
+				  .extra = extra,
+				  .extra_count = extra_count,
+				  .started_ms = clock_mono_ms()};
+}
+
+void stream_finish(struct stream *stream)
+{
+	buf_finish(&stream->said);
+}
+
+bool stream_open(struct stream *stream)
 {
 	/* The last one is for nginx, which would collect the events in its buffer. */
 	struct http_header fields[FIELDS_MAX] = {{"content-type", "text/event-stream"},
@@ -17,20 +37,106 @@ bool stream_begin(const struct http_sink *sink, const struct http_header *extra,
 						 {"x-content-type-options", "nosniff"},
 						 {"x-accel-buffering", "no"}};
 	size_t count = 4;
-	assert(extra_count <= FIELDS_MAX - count);
-	for (size_t i = 0; i < extra_count; i++)
-		fields[count++] = extra[i];
-	return sink->begin(sink->ctx, 200, fields, count, -1);
+	if (stream->is_open || stream->client_gone)
+		return !stream->client_gone;
+	assert(stream->extra_count <= FIELDS_MAX - count);
+	for (size_t i = 0; i < stream->extra_count; i++)
+		fields[count++] = stream->extra[i];
+	stream->is_open = true;
+	if (stream->in_lines)
+		return true;
+	stream->client_gone = !stream->sink->begin(stream->sink->ctx, 200, fields, count, -1);
+	return !stream->client_gone;
 }
 
-bool stream_message(const struct http_sink *sink, const char *text, size_t len)
+static bool put(struct stream *stream, const struct buf *text)
+{
+	if (!stream_open(stream))
+		return false;
+	stream->written_ms = clock_mono_ms();
+	stream->client_gone = !stream->sink->write(stream->sink->ctx, text->data, text->len);
+	return !stream->client_gone;
+}
+
+bool stream_message(struct stream *stream, const char *text, size_t len)
 {
 	static const char head[] = "event: message\ndata: ";
 	assert(memchr(text, '\n', len) == NULL);
 	AUTO_BUF event = BUF_INIT;
 	buf_reserve(&event, sizeof(head) + len + 2);
-	buf_puts(&event, head);
+	if (!stream->in_lines)
+		buf_puts(&event, head);
 	buf_append(&event, text, len);
-	buf_puts(&event, "\n\n");
-	return sink->write(sink->ctx, event.data, event.len);
+	buf_puts(&event, stream->in_lines ? "\n" : "\n\n");
+	return put(stream, &event);
+}
+
+/* --- while a call waits ------------------------------------------------------------------- */
+
+static bool says_something_new(const struct stream *stream, const char *line)
+{
+	return line != NULL && strcmp(line, buf_str(&stream->said)) != 0;
+}
+
+static bool progress_is_due(const struct stream *stream, const char *line, int64_t now_ms)
+{
+	int64_t since = stream->progress_ms > 0 ? stream->progress_ms : stream->started_ms;
+	int64_t pause = says_something_new(stream, line) ? STREAM_PROGRESS_MS : STREAM_SAME_MS;
+	return stream->token != NULL && now_ms - since >= pause;
+}
+
+/* progress is the time in seconds: it grows with each notification, as it must. */
+static void send_progress(struct stream *stream, const char *line, int64_t now_ms)
+{
+	int64_t elapsed = now_ms - stream->started_ms;
+	char seconds[32];
+	snprintf(seconds, sizeof(seconds), "%" PRId64 ".%03d", elapsed / 1000,
+		 (int)(elapsed % 1000));
+	if (line != NULL) {
+		buf_clear(&stream->said);
+		buf_puts(&stream->said, line);
+	}
+	struct json_object *params = json_object_new_object();
+	json_add(params, "progressToken", json_object_get(stream->token));
+	json_add(params, "progress", json_object_new_double_s((double)elapsed / 1000, seconds));
+	if (stream->said.len > 0)
+		json_add_strn(params, "message", stream->said.data,
+			      text_cut(stream->said.data, stream->said.len, MESSAGE_MAX));
+	AUTO_JSON *message = json_object_new_object();
+	json_add_str(message, "jsonrpc", "2.0");
+	json_add_str(message, "method", "notifications/progress");
+	json_add(message, "params", params);
+	size_t len;
+	const char *text = json_text(message, &len);
+	stream->progress_ms = now_ms;
+	stream_message(stream, text, len);
+}
+
+/* A line that begins with a colon is a comment. */
+static void keep_alive(struct stream *stream)
+{
+	AUTO_BUF comment = BUF_INIT;
+	buf_puts(&comment, ": keep-alive\n\n");
+	put(stream, &comment);
+}
+
+static bool silence_is_over(const struct stream *stream, int64_t now_ms)
+{
+	int64_t since = stream->is_open ? stream->written_ms : stream->started_ms;
+	return !stream->in_lines && (stream->is_open || stream->ends_call) &&
+	       now_ms - since >= STREAM_QUIET_MS;
+}
+
+bool stream_tick(struct stream *stream, const char *newest_line)
+{
+	int64_t now_ms = clock_mono_ms();
+	if (stream->sink->client_gone(stream->sink->ctx))
+		stream->client_gone = true;
+	if (stream->may_open && !stream->client_gone) {
+		if (progress_is_due(stream, newest_line, now_ms))
+			send_progress(stream, newest_line, now_ms);
+		else if (silence_is_over(stream, now_ms))
+			keep_alive(stream);
+	}
+	return !(stream->client_gone && stream->ends_call);
 }

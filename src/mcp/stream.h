@@ -1,17 +1,58 @@
-/* An answer as server-sent events: any number of messages, the response last. */
+/*
+ * The other end of a call that may take long: progress, keep-alive and whether the client is still
+ * there. Over HTTP the answer stays a plain one until there is something to say before it; then it
+ * becomes a stream of server-sent events, the response last.
+ *
+ * A stream opens at the first progress notification, or after STREAM_QUIET_MS without one when
+ * the client's going cancels the call: some web servers (Apache) show a disconnect only to who
+ * writes. From then on there is a comment at least every STREAM_QUIET_MS, which also keeps the read
+ * timeouts of proxies away.
+ *
+ * Over stdio, which is a stream from the start, a message is a line and silence needs no filling.
+ */
 #ifndef SPOOLBOX_MCP_STREAM_H
 #define SPOOLBOX_MCP_STREAM_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "base/json.h"
 #include "mcp/http.h"
 
-/* Starts the stream; the status is 200 from here on. False: the client has gone. */
-bool stream_begin(const struct http_sink *sink, const struct http_header *extra,
-		  size_t extra_count);
+/* Ticks come twice a second, so this stays well below the 15 s that clients wait at most. */
+#define STREAM_QUIET_MS    10000
+#define STREAM_PROGRESS_MS 250  /* least time between two notifications */
+#define STREAM_SAME_MS     5000 /* between two that say the same: clients' timeouts begin anew */
 
-/* One message as one event. text is JSON on one line. */
-bool stream_message(const struct http_sink *sink, const char *text, size_t len);
+struct stream {
+	const struct http_sink *sink;
+	const struct http_header *extra; /* more fields of the header block */
+	size_t extra_count;
+	bool in_lines;  /* stdio: each message is a line, and there is no header block */
+	bool may_open;  /* the client takes events, and nothing else is answered with it */
+	bool ends_call; /* modern era: a client that goes cancels its call */
+	struct json_object *token; /* progressToken, borrowed; NULL: no progress was asked for */
+	/* State. */
+	bool is_open, client_gone;
+	int64_t started_ms, written_ms, progress_ms; /* monotonic */
+	struct buf said;                             /* the newest progress message */
+};
+
+/* Nothing is written. sink and extra are borrowed until stream_finish. */
+void stream_init(struct stream *stream, const struct http_sink *sink,
+		 const struct http_header *extra, size_t extra_count);
+void stream_finish(struct stream *stream);
+
+/* Starts the stream unless it is open; the status is 200 from here on. False: the client has gone.
+ */
+bool stream_open(struct stream *stream);
+
+/* One message as one event or line. text is JSON on one line. False: the client has gone. */
+bool stream_message(struct stream *stream, const char *text, size_t len);
+
+/* To be called about twice a second while a call waits; newest_line (NULL: none) is what there is
+ * to say of its progress. False when the call is to be cancelled, since its client has gone. */
+bool stream_tick(struct stream *stream, const char *newest_line);
 
 #endif

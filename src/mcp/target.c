@@ -57,6 +57,30 @@ bool target_ensure(const struct tool_call *call, const char *handle, struct targ
 	return false;
 }
 
+bool target_find_for_task(const struct tool_call *call, const char *handle, struct target *target,
+			  struct buf *note, struct err *err)
+{
+	struct app *app = call->app;
+	target->created = false;
+	if (handle != NULL ? !sandbox_find(app, call->principal, handle, &target->row, err)
+			   : !sandbox_find_default(app, call->principal, &target->row, err))
+		return false;
+	if (handle == NULL)
+		target_note(note,
+			    "No sandbox was named, so the newest one made with create_sandbox was "
+			    "taken: %s.",
+			    target->row.name);
+	return sandbox_enter_for_task(app, &target->row, &target->use, err);
+}
+
+bool target_ensure_for_task(const struct tool_call *call, const char *handle, struct target *target,
+			    struct err *err)
+{
+	struct app *app = call->app;
+	return sandbox_ensure(app, call->principal, handle, &target->row, &target->created, err) &&
+	       sandbox_enter_for_task(app, &target->row, &target->use, err);
+}
+
 void target_leave(struct target *target)
 {
 	sandbox_leave(&target->use);

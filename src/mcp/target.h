@@ -33,6 +33,12 @@ bool target_find(const struct tool_call *call, const char *handle, struct target
  * checked, so that a bad call leaves nothing behind. */
 bool target_ensure(const struct tool_call *call, const char *handle, struct target *target,
 		   struct err *err) MUST_USE;
+/* The same two for tasks, which do not renew the sandbox's lifetime. Without a handle (NULL) the
+ * default sandbox is found, and note says which that was. */
+bool target_find_for_task(const struct tool_call *call, const char *handle, struct target *target,
+			  struct buf *note, struct err *err) MUST_USE;
+bool target_ensure_for_task(const struct tool_call *call, const char *handle, struct target *target,
+			    struct err *err) MUST_USE;
 void target_leave(struct target *target);
 #define AUTO_TARGET __attribute__((cleanup(target_leave))) struct target
 

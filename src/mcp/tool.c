@@ -5,6 +5,17 @@
 
 #include "mcp/schema.h"
 
+void tool_task_finish(struct tool_task *task)
+{
+	free(task->message);
+	*task = (struct tool_task){0};
+}
+
+bool tool_call_tick(struct tool_call *call, const char *newest_line)
+{
+	return call->stream == NULL || stream_tick(call->stream, newest_line);
+}
+
 /* All four hints are given: the defaults of the protocol are the pessimistic ones. */
 static struct json_object *annotations_of(const struct tool *tool)
 {

@@ -11,21 +11,49 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/id.h"
 #include "base/json.h"
 #include "base/util.h"
+#include "mcp/stream.h"
+
+/* A call that goes on after its answer (tasks extension). It is durable before it is told. */
+enum tool_task_status {
+	TOOL_TASK_NONE = 0,
+	TOOL_TASK_WORKING,
+	TOOL_TASK_COMPLETED, /* there is a result, be it one that reports a failure */
+	TOOL_TASK_CANCELLED,
+};
+struct tool_task {
+	char id[ID_LEN + 1];
+	enum tool_task_status status;
+	char *message; /* what to tell a person of it; NULL: nothing */
+	int64_t created_at, updated_at;
+	int64_t ttl_ms; /* from its creation: how long it can be asked for */
+};
+void tool_task_finish(struct tool_task *task);
 
 /* One call. The core has validated arguments against the schema before the handler runs. */
 struct tool_call {
 	void *app;                     /* the program's context: struct app in the product */
 	const char *principal;         /* borrowed */
 	struct json_object *arguments; /* an object, never NULL; borrowed */
+	struct stream *stream;         /* see tool_call_tick; NULL: nobody listens */
+	bool takes_task;               /* the client takes a task in place of a result */
 	/* Result, set by the handler: structured becomes structuredContent and, as text, the first
 	 * content block. content (an array of extra blocks) may stay NULL. Both are owned by the
 	 * call. */
 	struct json_object *structured;
 	struct json_object *content;
 	bool is_error; /* with structured or content: the tool ran and reports a failure as data */
+	/* In place of a result, and only when takes_task: what the call goes on as. Owned by the
+	 * call. */
+	struct tool_task task;
 };
+
+/* To be called about twice a second by a handler that waits; newest_line is the newest output, or
+ * NULL. Reports progress where it was asked for. False: the client has gone and what it called for
+ * is to be cancelled. */
+bool tool_call_tick(struct tool_call *call, const char *newest_line);
 
 struct tool {
 	const char *name;
@@ -44,8 +72,20 @@ struct tool_list {
 	size_t count;
 };
 
+/* Who keeps the tasks that calls went on as. ERR_NOT_FOUND for unknown and foreign ids alike. */
+struct tool_tasks {
+	/* Fills task; with TOOL_TASK_COMPLETED also the result in call, as the handler would have.
+	 * call has no arguments. */
+	bool (*get)(struct tool_call *call, const char *id, struct tool_task *task,
+		    struct err *err);
+	/* Asks for its end; success when it ended already. */
+	bool (*cancel)(struct tool_call *call, const char *id, struct err *err);
+};
+
 /* All tools of the product. */
 extern const struct tool_list toolset;
+/* Those of its tasks that are tasks of the protocol. */
+extern const struct tool_tasks toolset_tasks;
 
 /* What tools/list says of a tool in the newest revision, as a new object. */
 struct json_object *tool_describe(const struct tool *tool);

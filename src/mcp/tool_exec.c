@@ -1,15 +1,20 @@
 /*
  * exec. However the command ends, that is data: only a command that was not run, or whose end
- * nobody saw, is a tool error.
+ * nobody saw, is a tool error. One that outlasts the wait goes on under a supervisor: as a job that
+ * get_job and its kin look at, or as an MCP task for a client that takes those. The result of such
+ * a task is made from its row and its record, by the same functions.
  */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "box/exec.h"
+#include "box/task.h"
 #include "mcp/args.h"
 #include "mcp/target.h"
+#include "mcp/task_view.h"
 #include "mcp/toolset.h"
 
 static bool read_options(const struct tool_call *call, struct exec_options *options,
@@ -19,20 +24,11 @@ static bool read_options(const struct tool_call *call, struct exec_options *opti
 		.env = args_object(call, "env"),
 		.timeout_ms = args_seconds_ms(call, "timeout"),
 	};
+	if (options->timeout_ms == 0)
+		options->timeout_ms = ((const struct app *)call->app)->conf->exec_timeout * 1000;
 	options->stdin_data = args_bytes(call, "stdin", &options->stdin_len);
 	return args_str(call, "command", &options->command, err) &&
 	       args_str(call, "cwd", &options->cwd, err);
-}
-
-static void add_signal(struct json_object *result, int number)
-{
-	char name[32];
-	const char *abbreviation = sigabbrev_np(number);
-	if (abbreviation != NULL)
-		snprintf(name, sizeof name, "SIG%s", abbreviation);
-	else
-		snprintf(name, sizeof name, "signal %d", number);
-	json_add_str(result, "signal", name);
 }
 
 static void add_stream(struct json_object *result, const char *name, const struct capture *capture)
@@ -54,7 +50,7 @@ static void add_status(struct json_object *result, const struct runtime_status *
 	if (status->end == RUNTIME_END_EXIT)
 		json_add_int(result, "exit_code", status->code);
 	else if (status->signal != 0)
-		add_signal(result, status->signal);
+		task_view_signal(result, status->signal);
 	json_add_bool(result, "timed_out", status->end == RUNTIME_END_TIMEOUT);
 }
 
@@ -86,7 +82,7 @@ static void note_end(const struct session *session, int64_t timeout_ms, struct b
 		target_note(note,
 			    "The command did not end within %lld s, so it and everything it had "
 			    "started were ended; its output up to then is here. Give a larger "
-			    "timeout (up to %d), or run it in the background: command > log 2>&1 &",
+			    "timeout (up to %d), or start it with run_background.",
 			    (long long)(timeout_ms / 1000), EXEC_TIMEOUT_MAX);
 	else if (status->end == RUNTIME_END_CANCELLED)
 		target_note(note, "The command was cancelled before its end.");
@@ -108,15 +104,17 @@ static void note_end(const struct session *session, int64_t timeout_ms, struct b
 			    "(command > out.txt 2>&1) and use read_text, grep or download_file.");
 }
 
-/* The end was not seen: an error, but the output so far may tell why. */
-static void report_lost(struct tool_call *call, const struct session *session)
+/* The end was not seen: an error, but the output so far may tell why. reason may be NULL. */
+static void report_lost(struct tool_call *call, const struct session *session, const char *reason)
 {
 	struct json_object *result = call->structured;
+	AUTO_FREE char *message = xasprintf(
+		"%s, so how the command ended is not known: it may have done all, part or none of "
+		"its work",
+		reason != NULL ? reason : "the sandbox went away while the command ran");
 	call->is_error = true;
 	json_add_str(result, "error", err_name(ERR_LOST));
-	json_add_str(result, "message",
-		     "the sandbox went away while the command ran, so how the command ended is "
-		     "not known: it may have done all, part or none of its work");
+	json_add_str(result, "message", message);
 	json_add_str(result, "fix",
 		     "Look at what is in /workspace (list_files, exec ls -l) before running the "
 		     "command again. Likely causes are a lack of memory or that the sandbox was "
@@ -127,22 +125,116 @@ static void report_lost(struct tool_call *call, const struct session *session)
 	add_stream(result, "stderr", &session->err);
 }
 
+/* What is told of a command that ended. */
+static void report_end(struct tool_call *call, const struct session *session, int64_t timeout_ms,
+		       struct buf *note)
+{
+	struct json_object *result = call->structured;
+	json_add_str(result, "status", "finished");
+	add_status(result, &session->status);
+	add_stream(result, "stdout", &session->out);
+	add_stream(result, "stderr", &session->err);
+	add_usage(result, session);
+	note_end(session, timeout_ms, note);
+}
+
 static void report(struct tool_call *call, const struct target *target,
 		   const struct session *session, int64_t timeout_ms)
 {
-	struct json_object *result = call->structured = json_object_new_object();
 	AUTO_BUF note = BUF_INIT;
-	if (session->status.end == RUNTIME_END_LOST) {
-		report_lost(call, session);
-	} else {
-		add_status(result, &session->status);
-		add_stream(result, "stdout", &session->out);
-		add_stream(result, "stderr", &session->err);
-		add_usage(result, session);
-		note_end(session, timeout_ms, &note);
-	}
+	call->structured = json_object_new_object();
+	if (session->status.end == RUNTIME_END_LOST)
+		report_lost(call, session, NULL);
+	else
+		report_end(call, session, timeout_ms, &note);
+	target_describe(target, call->structured, &note);
+	target_add_note(call->structured, &note);
+}
+
+/* --- beyond the wait ----------------------------------------------------------------------- */
+
+/* How long such a task can be asked for: until its log goes. */
+static int64_t ttl_of(const struct app *app, const struct task_row *row)
+{
+	return row->timeout_ms + app->conf->job_log_retention * 1000;
+}
+
+static void report_task(struct tool_call *call, const struct session *session,
+			const struct task_row *row)
+{
+	AUTO_BUF line = BUF_INIT;
+	session_last_line(session, &line);
+	call->task.status = TOOL_TASK_WORKING;
+	memcpy(call->task.id, row->id, sizeof(call->task.id));
+	call->task.message = line.len > 0 ? buf_take(&line) : NULL;
+	call->task.created_at = call->task.updated_at = row->created_at;
+	call->task.ttl_ms = ttl_of(call->app, row);
+}
+
+static void report_running(struct tool_call *call, const struct target *target,
+			   const struct session *session, const struct task_row *row)
+{
+	AUTO_BUF note = BUF_INIT;
+	struct json_object *result = call->structured = json_object_new_object();
+	AUTO_FREE char *next = xasprintf("get_job {\"job_id\":\"%s\"}", row->id);
+	int64_t elapsed_ms = task_view_elapsed_ms(row);
+	json_add_str(result, "status", "running");
+	json_add_str(result, "job_id", row->id);
+	json_add_str(result, "next", next);
+	json_add_bool(result, "timed_out", false);
+	add_stream(result, "stdout", &session->out);
+	add_stream(result, "stderr", &session->err);
+	json_add_int(result, "duration_ms", elapsed_ms);
+	target_note(
+		&note,
+		"The command still runs, now in the background, and may do so until %lld s after "
+		"its start; this is its output so far. Do not start it again: call get_job with "
+		"this job_id, which waits for the end and shows the newest output. stop_job ends "
+		"it.",
+		(long long)(row->timeout_ms / 1000));
 	target_describe(target, result, &note);
+	int64_t left_ms = row->timeout_ms - elapsed_ms;
+	task_view_life(result, &target->row, left_ms > 0 ? left_ms : 0, &note);
 	target_add_note(result, &note);
+}
+
+/* --- the call ------------------------------------------------------------------------------ */
+
+struct wait {
+	struct tool_call *call;
+	const struct session *session;
+};
+
+static bool keep_waiting(void *ctx)
+{
+	const struct wait *wait = ctx;
+	AUTO_BUF line = BUF_INIT;
+	session_last_line(wait->session, &line);
+	return tool_call_tick(wait->call, line.len > 0 ? line.data : NULL);
+}
+
+/* Runs the command until it ended or runs on as a task; row->id is empty when it ended. When it
+ * cannot be handed over, it is waited for here as long as it takes: work that was begun is not
+ * thrown away for that. */
+static bool run(struct tool_call *call, struct target *target, const struct exec_options *options,
+		struct session *session, struct task_row *row, struct err *err)
+{
+	struct app *app = call->app;
+	struct wait wait = {call, session};
+	struct err trouble = ERR_INIT;
+	bool ended;
+	int64_t wait_ms = app->conf->exec_wait * 1000;
+	if (options->timeout_ms <= wait_ms)
+		wait_ms = EXEC_WAIT_TO_THE_END;
+	if (!exec_run_for(app, &target->row, &target->use, options, wait_ms, keep_waiting, &wait,
+			  session, &ended, err))
+		return false;
+	if (ended || task_adopt(app, &target->row, session, options, row, &trouble))
+		return true;
+	log_err(LOG_WARN, "exec_hand_over", &trouble);
+	session_wait(session, EXEC_WAIT_TO_THE_END, keep_waiting, &wait);
+	sandbox_touch(app, &target->row);
+	return true;
 }
 
 static bool call_exec(struct tool_call *call, struct err *err)
@@ -156,15 +248,153 @@ static bool call_exec(struct tool_call *call, struct err *err)
 	AUTO_TARGET target = TARGET_INIT;
 	if (!target_ensure(call, handle, &target, err))
 		return false;
+	AUTO_TASK_ROW row = {0};
 	__attribute__((cleanup(session_finish))) struct session session;
 	session_init(&session, (size_t)app->conf->stdout_max, (size_t)app->conf->stderr_max);
-	if (!exec_run(app, &target.row, &target.use, &options, &session, err))
+	if (!run(call, &target, &options, &session, &row, err))
 		return false;
-	int64_t timeout_ms =
-		options.timeout_ms > 0 ? options.timeout_ms : app->conf->exec_timeout * 1000;
-	report(call, &target, &session, timeout_ms);
+	if (row.id[0] == '\0')
+		report(call, &target, &session, options.timeout_ms);
+	else if (call->takes_task)
+		report_task(call, &session, &row);
+	else
+		report_running(call, &target, &session, &row);
 	return true;
 }
+
+/* --- MCP tasks ----------------------------------------------------------------------------- */
+
+/* Only what exec handed over is a task of that kind; to its clients a job is no task. */
+static bool find_task(const struct tool_call *call, const char *id, struct task_row *row,
+		      struct err *err)
+{
+	return task_find(call->app, call->principal, id, NULL, row, err) &&
+	       (row->origin == TASK_ORIGIN_EXEC ||
+		err_set(err, ERR_NOT_FOUND, "job %s is not a task of the protocol", id));
+}
+
+/* The start, and the end when all of the stream was kept: of a longer one the record has the newest
+ * output of both streams together only. */
+static bool read_capture(int dirfd, enum record_stream stream, struct capture *capture,
+			 struct err *err)
+{
+	struct record_page page;
+	AUTO_BUF head = BUF_INIT;
+	AUTO_BUF tail = BUF_INIT;
+	if (!record_read(dirfd, stream, 0, capture->head_max, &head, &page, err))
+		return false;
+	capture_add(capture, buf_str(&head), head.len);
+	if (page.kept == page.seen) {
+		int64_t from = page.kept - (int64_t)capture->tail_max;
+		if (from < page.next_offset)
+			from = page.next_offset;
+		if (!record_read(dirfd, stream, from, capture->tail_max, &tail, &page, err))
+			return false;
+		capture_add(capture, buf_str(&tail), tail.len);
+	}
+	capture->total = page.seen;
+	return true;
+}
+
+static bool read_output(int dirfd, struct session *session, struct err *err)
+{
+	return dirfd < 0 || (read_capture(dirfd, RECORD_STDOUT, &session->out, err) &&
+			     read_capture(dirfd, RECORD_STDERR, &session->err, err));
+}
+
+/* The end of a command as its session would have told it. */
+static void restore_status(const struct task_row *row, struct session *session)
+{
+	static const enum runtime_end ends[TASK_STATE__MAX] = {
+		[TASK_CANCELLED] = RUNTIME_END_CANCELLED,
+		[TASK_TIMED_OUT] = RUNTIME_END_TIMEOUT,
+	};
+	struct runtime_status *status = &session->status;
+	*status = (struct runtime_status){.end = ends[row->state],
+					  .code = row->exit_code,
+					  .signal = row->signal,
+					  .user_us = row->cpu_ms * 1000,
+					  .max_rss_kib = row->max_rss_kib,
+					  .survivors = row->survivors};
+	if (status->end == RUNTIME_END_NONE)
+		status->end = row->has_exit_code ? RUNTIME_END_EXIT
+			      : row->signal != 0 ? RUNTIME_END_SIGNAL
+						 : RUNTIME_END_LOST;
+	session->duration_ms = task_view_elapsed_ms(row);
+}
+
+static bool restore_result(struct tool_call *call, const struct task_row *row, struct err *err)
+{
+	const struct app *app = call->app;
+	AUTO_BUF note = BUF_INIT;
+	AUTO_FD dirfd = -1;
+	AUTO_TARGET target = TARGET_INIT;
+	__attribute__((cleanup(session_finish))) struct session session;
+	session_init(&session, (size_t)app->conf->stdout_max, (size_t)app->conf->stderr_max);
+	if (!task_view_sandbox(call, row, &target.row, err) ||
+	    !task_view_log(call, row, &dirfd, &note, err) || !read_output(dirfd, &session, err))
+		return false;
+	restore_status(row, &session);
+	call->structured = json_object_new_object();
+	if (session.status.end == RUNTIME_END_LOST)
+		report_lost(call, &session, row->reason);
+	else
+		report_end(call, &session, row->timeout_ms, &note);
+	target_describe(&target, call->structured, &note);
+	target_add_note(call->structured, &note);
+	return true;
+}
+
+/* The newest line is what there is to tell of a task that works; without one nothing is. */
+static char *newest_line(const struct tool_call *call, const struct task_row *row)
+{
+	struct err err = ERR_INIT;
+	struct capture capture;
+	AUTO_BUF tail = BUF_INIT;
+	AUTO_BUF line = BUF_INIT;
+	AUTO_FD dirfd = task_log(call->app, row, &err);
+	if (dirfd < 0 || !record_tail(dirfd, 8, 8 * SESSION_LINE_MAX, &tail, &err))
+		return NULL;
+	capture_init(&capture, tail.len + 1);
+	capture_add(&capture, buf_str(&tail), tail.len);
+	capture_last_line(&capture, SESSION_LINE_MAX, &line);
+	capture_finish(&capture);
+	return line.len > 0 ? buf_take(&line) : NULL;
+}
+
+static bool get_exec_task(struct tool_call *call, const char *id, struct tool_task *task,
+			  struct err *err)
+{
+	AUTO_TASK_ROW row = {0};
+	if (!find_task(call, id, &row, err))
+		return false;
+	memcpy(task->id, row.id, sizeof(task->id));
+	task->created_at = row.created_at;
+	task->updated_at = row.finished_at > 0 ? row.finished_at : row.created_at;
+	task->ttl_ms = ttl_of(call->app, &row);
+	switch (row.state) {
+	case TASK_RUNNING:
+		task->status = TOOL_TASK_WORKING;
+		task->message = newest_line(call, &row);
+		return true;
+	case TASK_CANCELLED:
+		task->status = TOOL_TASK_CANCELLED;
+		return true;
+	default:
+		task->status = TOOL_TASK_COMPLETED;
+		return restore_result(call, &row, err);
+	}
+}
+
+static bool cancel_exec_task(struct tool_call *call, const char *id, struct err *err)
+{
+	AUTO_TASK_ROW row = {0};
+	return find_task(call, id, &row, err) && task_cancel(call->app, &row, err);
+}
+
+const struct tool_tasks toolset_tasks = {get_exec_task, cancel_exec_task};
+
+/* --- schema -------------------------------------------------------------------------------- */
 
 /* clang-format off */
 #define STREAM_PROPERTIES(name, which) \
@@ -188,10 +418,11 @@ const struct tool tool_exec = {
 		"last, files in /workspace do. Standard input is empty unless stdin is given. A non-zero "
 		"exit_code, a signal and timed_out are results, not tool errors. At the timeout (1 to 3600 "
 		"s, default 60 unless the server is set otherwise) the command and all it started are "
-		"ended. Of long output the start and the end are returned (32 KiB of stdout, 8 KiB of "
-		"stderr by default). For long work start it in the background, 'command > log 2>&1 &', and "
-		"look at the log with later calls. To write a file prefer write_text. Returns exit_code or "
-		"signal, stdout, stderr and their full sizes, times and memory. Example: "
+		"ended. A command that runs longer than 25 s is answered before its end: status is running, "
+		"it goes on in the background, and get_job with the job_id waits for it. For work of which "
+		"you know that it is long use run_background. Of long output the start and the end are "
+		"returned (32 KiB of stdout, 8 KiB of stderr by default). To write a file prefer write_text. "
+		"Returns exit_code or signal, stdout, stderr and their full sizes, times and memory. Example: "
 		"{\"sandbox\":\"work\",\"command\":\"python3 count.py data.csv\",\"timeout\":20}",
 	.input_schema = L_OBJECT_NEEDS(L_QUOTE("command"),
 		ARGS_SANDBOX ","
@@ -203,19 +434,23 @@ const struct tool tool_exec = {
 		L_STRUCT("env", L_STRING_MAP, "Environment variables for this command alone.") ","
 		L_STR("stdin", "", "Text for the standard input of the command. Left out: empty.")),
 	.output_schema = L_RESULT(
-		L_QUOTE("timed_out") "," STREAM_REQUIRED("stdout") "," STREAM_REQUIRED("stderr") ","
-		L_QUOTE("duration_ms") "," L_QUOTE("cpu_ms") "," L_QUOTE("max_rss_kib") ","
-		L_QUOTE("background_processes") "," TARGET_REQUIRED,
+		L_QUOTE("status") "," L_QUOTE("timed_out") "," STREAM_REQUIRED("stdout") ","
+		STREAM_REQUIRED("stderr") "," L_QUOTE("duration_ms") "," TARGET_REQUIRED,
+		L_STR("status", L_ENUM("\"finished\",\"running\""),
+		      "running: it goes on in the background as job_id, and this is its output so far.") ","
+		L_STR("job_id", "", "With status running: what get_job and stop_job take.") ","
+		L_STR("next", "", "With status running: the call to make next.") ","
 		L_INT("exit_code", "", "Exit code; absent when a signal ended the command.") ","
 		L_STR("signal", "", "Signal that ended the command, e.g. SIGKILL.") ","
 		L_BOOL("timed_out", "", "Whether it was ended because its time was up.") ","
 		STREAM_PROPERTIES("stdout", "standard output") ","
 		STREAM_PROPERTIES("stderr", "standard error") ","
-		L_INT("duration_ms", L_AT_LEAST(0), "How long it took.") ","
+		L_INT("duration_ms", L_AT_LEAST(0), "How long it took, or has run so far.") ","
 		L_INT("cpu_ms", L_AT_LEAST(0), "Processor time it used.") ","
 		L_INT("max_rss_kib", L_AT_LEAST(0), "Memory of its largest process.") ","
 		L_INT("background_processes", L_AT_LEAST(0), "Processes it left running.") ","
 		TARGET_PROPERTIES ","
+		TASK_VIEW_WILL_STOP_AT ","
 		L_STR("note", "", "What else to know, and what to do about it.")),
 	.read_only = false,
 	.destructive = true,

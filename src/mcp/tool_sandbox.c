@@ -137,6 +137,7 @@ static bool read_options(const struct tool_call *call, struct sandbox_options *o
 		.ttl_ms = args_seconds_ms(call, "timeout"),
 		.env = args_object(call, "env"),
 		.labels = args_object(call, "labels"),
+		.is_explicit = true,
 	};
 	return args_str(call, "sandbox", &options->name, err) &&
 	       args_str_or(call, "template", "image", &options->template, err) &&
@@ -165,6 +166,10 @@ static void note_create(const struct target *target, const struct sandbox_option
 			    row->name);
 	if (options->name == NULL)
 		target_note(note, "The name was made up: use it, or the id, in further calls.");
+	if (row->ends_with_session)
+		target_note(note,
+			    "It goes with its files when this session ends, unless a background "
+			    "task was started in it.");
 	if (row->expires_at > 0)
 		target_note(note, "It ends with its files when it was not used for %lld seconds.",
 			    (long long)(row->ttl_ms / 1000));

@@ -6,6 +6,10 @@
 /* clang-format off */
 static const struct tool *const all[] = {
 	&tool_exec,
+	&tool_run_background,
+	&tool_get_job,
+	&tool_stop_job,
+	&tool_list_jobs,
 	&tool_write_text,
 	&tool_read_text,
 	&tool_edit_text,
@@ -16,6 +20,9 @@ static const struct tool *const all[] = {
 	&tool_create_sandbox,
 	&tool_destroy_sandbox,
 	&tool_kill_sandbox,
+	&tool_start_task,
+	&tool_get_task,
+	&tool_cancel_task,
 };
 /* clang-format on */
 

@@ -11,6 +11,15 @@ extern const struct tool tool_destroy_sandbox;
 extern const struct tool tool_kill_sandbox;
 /* tool_exec.c */
 extern const struct tool tool_exec;
+/* tool_job.c */
+extern const struct tool tool_run_background;
+extern const struct tool tool_get_job;
+extern const struct tool tool_stop_job;
+extern const struct tool tool_list_jobs;
+/* tool_task.c */
+extern const struct tool tool_start_task;
+extern const struct tool tool_get_task;
+extern const struct tool tool_cancel_task;
 /* tool_file.c, tool_read.c, tool_edit.c */
 extern const struct tool tool_list_files;
 extern const struct tool tool_read_text;
