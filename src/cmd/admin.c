@@ -14,6 +14,8 @@
 static const struct admin_command commands[] = {
 	{"serve", "[--with-parent]", "serve MCP and file links over HTTP with a private lighttpd",
 	 false, admin_serve},
+	{"stdio", "", "speak MCP over standard input and output, for a client that starts it",
+	 false, admin_stdio},
 	{"token", "", "print the bearer token; make it when there is none", false, admin_token},
 	{"doctor", "", "check whether this machine can run sandboxes, and say what to do", false,
 	 admin_doctor},

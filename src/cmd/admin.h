@@ -29,6 +29,7 @@ int admin_config(const struct admin *admin, int argc, char **argv);
 int admin_doctor(const struct admin *admin, int argc, char **argv);
 int admin_ls(const struct admin *admin, int argc, char **argv);
 int admin_serve(const struct admin *admin, int argc, char **argv);
+int admin_stdio(const struct admin *admin, int argc, char **argv);
 int admin_stop(const struct admin *admin, int argc, char **argv);
 int admin_token(const struct admin *admin, int argc, char **argv);
 
@@ -38,6 +39,11 @@ int admin_fail(const struct err *err);
 
 /* Says what is wrong with the arguments. Returns ADMIN_USAGE. */
 int admin_misused(const char *fmt, ...) PRINTF_LIKE(1, 2);
+
+/* Puts what the settings file said into the environment, for programs that load their settings from
+ * there alone: the file may be readable for root only. No secret is on a command line or in a file.
+ */
+void admin_export_settings(const struct conf *conf);
 
 /* A process started as root becomes the named user, or without a name the owner of the spool:
  * groups, gid, uid, HOME, USER and LOGNAME. Anybody else stays who they are. */

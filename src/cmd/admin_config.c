@@ -1,9 +1,11 @@
 /*
  * spoolbox config: all settings with their values. The table comes from base/conf.c, so this
- * output, the README and the error messages cannot disagree.
+ * output, the README and the error messages cannot disagree. And how settings get to programs that
+ * others of our subcommands start.
  */
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -37,6 +39,26 @@ static void add_json(void *ctx, const struct conf_view *view)
 	json_add_str(one, "help", view->help);
 	json_add_str(one, "note", view->note);
 	json_push(ctx, one);
+}
+
+static void export_setting(void *ctx, const struct conf_view *view)
+{
+	const struct conf *conf = ctx;
+	const char *value = view->value;
+	if (strcmp(view->source, "file") != 0)
+		return;
+	if (strcmp(view->name, "SMCP_TOKEN") == 0)
+		value = conf->token;
+	else if (strcmp(view->name, "SMCP_SIGNING_KEY") == 0)
+		value = conf->signing_key;
+	if (value != NULL)
+		setenv(view->name, value, 1);
+}
+
+void admin_export_settings(const struct conf *conf)
+{
+	conf_each(conf, export_setting, (void *)conf);
+	setenv("SMCP_ENV_FILE", "/dev/null", 1);
 }
 
 int admin_config(const struct admin *admin, int argc, char **argv)

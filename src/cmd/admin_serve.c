@@ -193,28 +193,6 @@ static bool fill_run_dir(const struct run_dir *run, const struct conf *conf,
 	return fs_write_atomic(run->fd, "lighttpd.conf", text.data, text.len, 0600, err);
 }
 
-/* Workers load their settings from the environment alone, with what this process resolved: the
- * settings file may be readable for root only. No secret is on a command line or in a file. */
-static void export_setting(void *ctx, const struct conf_view *view)
-{
-	const struct conf *conf = ctx;
-	const char *value = view->value;
-	if (strcmp(view->source, "file") != 0)
-		return;
-	if (strcmp(view->name, "SMCP_TOKEN") == 0)
-		value = conf->token;
-	else if (strcmp(view->name, "SMCP_SIGNING_KEY") == 0)
-		value = conf->signing_key;
-	if (value != NULL)
-		setenv(view->name, value, 1);
-}
-
-static void export_settings(const struct conf *conf)
-{
-	conf_each(conf, export_setting, (void *)conf);
-	setenv("SMCP_ENV_FILE", "/dev/null", 1);
-}
-
 /* In the child, which becomes lighttpd. */
 static void exec_lighttpd(const char *program, const struct run_dir *run, pid_t parent)
 {
@@ -329,7 +307,7 @@ static bool serve(struct app *app, const struct conf *conf, struct err *err)
 		return false;
 	bool ok = make_run_dir(app, &run, err) && fill_run_dir(&run, conf, &address, err);
 	if (ok) {
-		export_settings(conf);
+		admin_export_settings(conf);
 		ok = run_lighttpd(&run, conf, &address, err);
 	}
 	drop_run_dir(&run);
