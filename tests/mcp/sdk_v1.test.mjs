@@ -92,3 +92,47 @@ test('twenty SDK v1 clients at once each get their own answer', { skip }, async 
 		await client.close();
 	}));
 });
+
+test('SDK v1 receives progress while a long command runs', { skip }, async () => {
+	const client = await connect();
+	const begin = Date.now();
+	const seen = [];
+	const result = await client.callTool(
+		{ name: 'exec', arguments: { sandbox: 'v1', command: 'for i in 1 2 3 4 5; do echo line $i; sleep 0.5; done' } },
+		undefined, { onprogress: (progress) => seen.push({ ...progress, at: Date.now() - begin }) });
+	assert.equal(result.structuredContent.stdout, 'line 1\nline 2\nline 3\nline 4\nline 5\n');
+	assert.ok(seen.length >= 3, `${seen.length} notifications`);
+	assert.ok(seen[0].at < 2400, `the first came after ${seen[0].at} ms`);
+	for (let i = 1; i < seen.length; i++)
+		assert.ok(seen[i].progress > seen[i - 1].progress);
+	assert.match(seen.at(-1).message, /^line [345]$/);
+	await client.close();
+});
+
+test('SDK v1 walks through a task, each step as a new client', { skip }, async () => {
+	const step = async (name, args) => {
+		const client = await connect();
+		await client.listTools();
+		const result = await client.callTool({ name, arguments: args });
+		assert.notEqual(result.isError, true, textOf(result));
+		await client.close();
+		return result.structuredContent;
+	};
+	const { sandbox_id } = await step('create_sandbox', { template: 'base', timeout: 600 });
+	const started = await step('start_task', { command: 'printf BEFORE; sleep 2; printf AFTER; exit 3', timeout: 120 });
+	assert.equal(started.sandbox_id, sandbox_id);
+	const handle = { sandbox_id, task_id: started.task_id };
+	const first = await step('get_task', { ...handle, wait: 10 });
+	assert.deepEqual([first.state, first.stdout, first.stdout_next_offset], ['running', 'BEFORE', 6]);
+	let last = first;
+	while (last.state === 'running')
+		last = await step('get_task', { ...handle, stdout_offset: 6, wait: 10 });
+	last = await step('get_task', { ...handle, stdout_offset: first.stdout_next_offset });
+	assert.deepEqual([last.state, last.exit_code, last.stdout], ['failed', 3, 'AFTER']);
+	const second = await step('start_task', { sandbox_id, command: 'sleep 300' });
+	const cancelled = await step('cancel_task', { sandbox_id, task_id: second.task_id });
+	assert.equal(cancelled.state, 'cancelled');
+	const { jobs } = await step('list_jobs', { sandbox: sandbox_id });
+	assert.deepEqual(jobs.map((job) => [job.job_id, job.state]), [[second.task_id, 'cancelled'], [handle.task_id, 'failed']]);
+	await step('kill_sandbox', { sandbox_id });
+});

@@ -60,4 +60,47 @@ for (const { name, mode, version } of modes) {
 		assert.equal(result.structuredContent.stdout, 'next\n');
 		await client.close();
 	});
+
+	test(`SDK v2 ${name} receives progress while a long command runs`, { skip }, async () => {
+		const client = await connect(mode);
+		const seen = [];
+		const result = await client.callTool(
+			{ name: 'exec', arguments: { sandbox: `v2-${name}`, command: 'for i in 1 2 3 4; do echo line $i; sleep 0.5; done' } },
+			{ onprogress: (progress) => seen.push(progress) });
+		assert.equal(result.structuredContent.stdout, 'line 1\nline 2\nline 3\nline 4\n');
+		assert.ok(seen.length >= 2, `${seen.length} notifications`);
+		assert.match(seen.at(-1).message, /^line [234]$/);
+		await client.close();
+	});
 }
+
+// How many seconds a command goes on after its client gave it up; at most 20 are waited for.
+async function goesOnAfterAbort(mode, mark, options) {
+	const client = await connect(mode);
+	const exec = async (command, options) =>
+		(await client.callTool({ name: 'exec', arguments: { sandbox: 'v2-abort', command } }, options)).structuredContent;
+	const count = async () => Number((await exec(`pgrep -fc '^sleep ${mark}$' || true`)).stdout);
+	const abort = new AbortController();
+	const slow = exec(`setsid sleep ${mark} & while :; do date; sleep 0.3; done & sleep ${mark}`, { signal: abort.signal, ...options });
+	slow.catch(() => {});
+	while (await count() !== 2)
+		await new Promise((resolve) => setTimeout(resolve, 100));
+	const begin = Date.now();
+	abort.abort();
+	await assert.rejects(slow);
+	while (await count() > 0 && Date.now() < begin + 20000)
+		await new Promise((resolve) => setTimeout(resolve, 200));
+	await client.close();
+	return (Date.now() - begin) / 1000;
+}
+
+test('SDK v2 modern: to give a call up ends its command and what that started', { skip }, async () => {
+	// a web server shows that the client has gone when something is written to it: progress ...
+	const seconds = await goesOnAfterAbort({ pin: '2026-07-28' }, 301, { onprogress: () => {} });
+	assert.ok(seconds < 10, `it went on for ${seconds} s`);
+});
+
+test('SDK v2 modern: without progress that takes a keep-alive', { skip }, async () => {
+	const seconds = await goesOnAfterAbort({ pin: '2026-07-28' }, 302, {});
+	assert.ok(seconds < 18, `it went on for ${seconds} s`);
+});

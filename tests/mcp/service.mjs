@@ -9,12 +9,12 @@ const script = `
 	srcdir=$1
 	cd "$2"
 	harness_open && start_service || { echo FAILED; exit 1; }
-	echo "READY $URL $TOKEN"
+	echo "READY $URL $TOKEN $BIN $SPOOL"
 	read -r _
 	harness_close
 `;
 
-// Resolves to { url, token, stop } or to { skip: reason }.
+// Resolves to { url, token, stdio, stop }, where stdio is what a stdio transport is to start, or to { skip: reason }.
 export async function startService() {
 	const root = fileURLToPath(new URL('../..', import.meta.url));
 	const child = spawn('bash', ['-c', script, 'service', root, process.cwd()],
@@ -31,7 +31,13 @@ export async function startService() {
 				if (status !== 0)
 					throw new Error(`the service left something behind (status ${status})`);
 			};
-			return { url: new URL(`${rest[0]}/mcp`), token: rest[1], stop };
+			const [url, token, bin, spool] = rest;
+			const stdio = {
+				command: `${bin}/spoolbox`,
+				args: ['stdio'],
+				env: { SMCP_SPOOL: spool, SMCP_TOKEN: token, SMCP_PUBLIC_BASE_URL: url, SMCP_MIN_FREE_BYTES: '1m', ASAN_OPTIONS: 'detect_leaks=0' },
+			};
+			return { url: new URL(`${url}/mcp`), token, stdio, stop };
 		}
 		break;
 	}

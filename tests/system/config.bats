@@ -27,7 +27,7 @@ setup() { load_state; }
 	run as_user "${SETTINGS[@]}" SMCP_TOKEN=hush-hush "$BIN/spoolbox" config
 	equal "$status" 1
 	contains "$output" SMCP_TOKEN
-	! grep -q hush <<<"$output"
+	not grep -q hush <<<"$output"
 }
 
 @test "config says value and source of every setting, and never a secret" {
@@ -38,7 +38,7 @@ setup() { load_state; }
 	equal "$(jq -c '.[] | select(.name == "SMCP_EXEC_TIMEOUT") | [.value, .source]' <<<"$output")" '["33","file"]'
 	equal "$(jq -c '.[] | select(.name == "SMCP_PORT") | [.value, .source]' <<<"$output")" '["8123","environment"]'
 	equal "$(jq -r '.[] | select(.name == "SMCP_MAX_SANDBOXES") | .source' <<<"$output")" default
-	! grep -q a-long-secret <<<"$output"
+	not grep -q a-long-secret <<<"$output"
 	run spoolbox config --readme
 	contains "$output" '| `SMCP_SPOOL` |'
 	run spoolbox config --nonsense
@@ -85,7 +85,7 @@ setup() { load_state; }
 	run spoolbox doctor
 	equal "$status" 0
 	contains "$output" 'OK   sandbox: a command ran in it'
-	! grep -q ^FAIL <<<"$output"
+	not grep -q ^FAIL <<<"$output"
 	# and nothing of that is left
 	equal "$(our_pids)" ""
 }

@@ -128,8 +128,8 @@ setup() { load_state; }
 
 @test "nothing of the server's environment and no secret is in the sandbox" {
 	environment=$(stdout_of main 'env; cat /proc/1/environ | tr "\0" "\n"; cat /proc/[0-9]*/cmdline | tr "\0" " "')
-	! grep -q SMCP_ <<<"$environment"
-	! grep -qF "$TOKEN" <<<"$environment"
+	not grep -q SMCP_ <<<"$environment"
+	not grep -qF "$TOKEN" <<<"$environment"
 }
 
 @test "the sandbox cannot see the spool, other processes or the network" {

@@ -91,7 +91,7 @@ read_file() {
 	for path in file dir/passwd root/etc/passwd up/passwd; do
 		run read_file escape "$path"
 		[ "$status" -eq 1 ]
-		! grep -q 'root:' <<<"$output"
+		not grep -q 'root:' <<<"$output"
 		run write escape "$path" hacked
 		[ "$status" -eq 1 ]
 		run call download_file "{\"sandbox\":\"escape\",\"src\":\"$path\"}"
@@ -117,7 +117,7 @@ read_file() {
 		read_file race sub/passwd || true
 	done >"$TEST_DIR/race.out" 2>&1
 	run_in race 'pkill -9 -f ln || true' >/dev/null
-	! grep -q 'root:' "$TEST_DIR/race.out"
+	not grep -q 'root:' "$TEST_DIR/race.out"
 }
 
 @test "reading tools do not make a sandbox, and say which one is missing" {
@@ -147,6 +147,6 @@ read_file() {
 
 @test "messages show paths as the sandbox has them" {
 	run read_file main no/such/file
-	! grep -q "$TEST_ID" <<<"$output"
+	not grep -q "$TEST_ID" <<<"$output"
 	contains "$output" no/such/file
 }

@@ -61,7 +61,7 @@ harness_open() {
 		UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1)
 	chmod 755 "$TEST_DIR"
 	mkdir "$BIN" "$SPOOL" "$TEST_DIR/home" "$TEST_DIR/tmp"
-	for program in spoolbox spoolbox.fcgi spoolbox-init; do
+	for program in spoolbox spoolbox.fcgi spoolbox-task spoolbox-stdio spoolbox-init; do
 		install -m 755 "$builddir/$program" "$BIN/$program" || return 1
 	done
 	chmod 700 "$SPOOL"
@@ -271,6 +271,15 @@ equal() {
 contains() {
 	if [[ "$1" != *"$2"* ]]; then
 		printf 'missing:  %s\nin:       %s\n' "$2" "$1" >&2
+		return 1
+	fi
+}
+
+# Fails when the command succeeds. A plain "! command" never fails a test of bats unless it is the
+# last line: errexit does not look at it.
+not() {
+	if "$@"; then
+		echo "succeeded, but should not have: $*" >&2
 		return 1
 	fi
 }

@@ -103,7 +103,7 @@ modern() {
 		run curl -s -i "$URL/mcp" -H "$header" -H 'Content-Type: application/json' -d "$body"
 		contains "${lines[0]}" " 401"
 		contains "${output,,}" "www-authenticate: bearer"
-		! grep -qF "$TOKEN" <<<"$output"
+		not grep -qF "$TOKEN" <<<"$output"
 	done
 	equal "$(curl -s -o /dev/null -w '%{http_code}' "$URL/mcp" -H "Authorization: bearer $TOKEN" -H 'Content-Type: application/json' -d "$body")" 200
 }

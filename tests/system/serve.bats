@@ -33,9 +33,9 @@ setup() { load_state; }
 @test "the run directory is private and no command line or file in it holds the token" {
 	run_dir=$(echo "$SPOOL"/serve-*)
 	equal "$(stat -c %a "$run_dir")" 700
-	! grep -rqF "$TOKEN" "$run_dir"
+	not grep -rqF "$TOKEN" "$run_dir"
 	for p in $(our_pids); do
-		! tr '\0' ' ' <"/proc/$p/cmdline" | grep -qF "$TOKEN"
+		equal "$(tr "\\0" " " <"/proc/$p/cmdline" | grep -F "$TOKEN")" ""
 	done
 }
 

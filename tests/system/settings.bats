@@ -49,7 +49,7 @@ setup() { load_state; }
 	for origin in https://three.example http://one.example https://one.example.org null; do
 		answer=$(post "$ping" -D - -o /dev/null -H "Origin: $origin" | tr -d '\r')
 		contains "$answer" ' 403'
-		! grep -qi '^access-control-allow-origin' <<<"$answer"
+		not grep -qi '^access-control-allow-origin' <<<"$answer"
 	done
 }
 
@@ -73,7 +73,7 @@ setup() { load_state; }
 			>"$TEST_DIR/out" 2>"$TEST_DIR/err"
 		equal "$(cat "$TEST_DIR/err")" \
 			'spoolbox: there is no setting of the name SMCP_WORKER, SMCP_TOKN; is it a typing error?'
-		! grep -q SMCP_WORKER, "$TEST_DIR/out"
+		not grep -q SMCP_WORKER, "$TEST_DIR/out"
 	done
 	run as_user "${SETTINGS[@]}" SMCP_ENV_FILE="$TEST_DIR/env" "$BIN/spoolbox" doctor
 	contains "$output" 'there is no setting of the name SMCP_WORKER, SMCP_TOKN'
@@ -86,6 +86,6 @@ setup() { load_state; }
 		equal "$status" 1
 		contains "$output" 'SMCP_TOKEN has the value "('
 		contains "$output" 'letters, digits'
-		! grep -q hush <<<"$output"
+		not grep -q hush <<<"$output"
 	done
 }

@@ -128,7 +128,7 @@ apache_modules() {
 	adapt apache/minimal.conf >"$TEST_DIR/apache.conf"
 	serve_with apache2 -f "$TEST_DIR/apache.conf" -D FOREGROUND
 	acceptance 3000000 200
-	! grep -E 'AH[0-9]+: client denied|:error\]' "$RUN/error.log"
+	not grep -E 'AH[0-9]+: client denied|:error\]' "$RUN/error.log"
 }
 
 @test "contrib/apache/production.conf, included in a main configuration" {
@@ -140,7 +140,7 @@ apache_modules() {
 	} >"$TEST_DIR/apache.conf"
 	serve_with apache2 -f "$TEST_DIR/apache.conf" -D FOREGROUND
 	acceptance 3000000 200
-	! grep -E 'AH[0-9]+: client denied|:error\]' "$RUN/error.log"
+	not grep -E 'AH[0-9]+: client denied|:error\]' "$RUN/error.log"
 }
 
 @test "contrib/apache/htaccess in a directory of a host where only that can be written" {

@@ -24,8 +24,8 @@ setup() { load_state; }
 		case $(readlink "/proc/$p/exe") in
 		*/bwrap)
 			# its own pipes and lock are fine; the listening socket, the database and logs are not
-			! ls -l "/proc/$p/fd" | grep -E 'state\.db|\.sock|lighttpd'
-			! tr '\0' '\n' <"/proc/$p/environ" | grep -E 'SMCP_|TOKEN'
+			equal "$(ls -l "/proc/$p/fd" | grep -E 'state\.db|\.sock|lighttpd')" ""
+			equal "$(tr '\0' '\n' <"/proc/$p/environ" | grep -E 'SMCP_|TOKEN')" ""
 			;;
 		esac
 	done
@@ -77,7 +77,7 @@ setup() { load_state; }
 	call write_text '{"sandbox":"w","path":"s","content":"planted-secret-in-file"}' >/dev/null
 	url=$(download_url w s)
 	curl -s "$url" >/dev/null
-	! grep -qF "$TOKEN" "$TEST_DIR/log"
-	! grep -q planted-secret "$TEST_DIR/log"
-	! grep -qF "${url##*/}" "$TEST_DIR/log"
+	not grep -qF "$TOKEN" "$TEST_DIR/log"
+	not grep -q planted-secret "$TEST_DIR/log"
+	not grep -qF "${url##*/}" "$TEST_DIR/log"
 }

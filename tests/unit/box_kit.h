@@ -204,18 +204,28 @@ static inline void kit_sweep(const char *dir)
 		closedir(entries);
 }
 
+/* Copies a program of the build tree, seen from tests/unit. */
+static inline void kit_bring(const char *program, const char *dir, bool chown_it)
+{
+	AUTO_BUF from = BUF_INIT;
+	AUTO_FREE char *to = xasprintf("%s/%s", dir, program);
+	if (!fs_program_dir(&from))
+		exit(2);
+	buf_printf(&from, "/../../%s", program);
+	kit_copy(buf_str(&from), to, chown_it);
+}
+
 static inline int kit_rerun(char **argv)
 {
 	bool is_root = geteuid() == 0;
-	AUTO_BUF init = BUF_INIT;
 	/* No ck_assert out here: Check takes it only inside of a test. */
 	char *dir = mkdtemp(xstrdup("/tmp/spoolbox-unit-XXXXXX"));
-	if (!dir || !fs_program_dir(&init))
+	if (!dir)
 		return 2;
-	char *self = xasprintf("%s/test", dir), *inside = xasprintf("%s/spoolbox-init", dir);
-	buf_puts(&init, "/../../spoolbox-init"); /* from tests/unit of the build tree */
+	char *self = xasprintf("%s/test", dir);
 	kit_copy("/proc/self/exe", self, is_root);
-	kit_copy(buf_str(&init), inside, is_root);
+	kit_bring("spoolbox-init", dir, is_root);
+	kit_bring("spoolbox-task", dir, is_root);
 	if (is_root && chown(dir, KIT_USER, KIT_USER) < 0)
 		return 2;
 	pid_t pid = fork();
@@ -235,7 +245,6 @@ static inline int kit_rerun(char **argv)
 	kit_sweep(dir);
 	unit_tempdir_remove(dir);
 	free(self);
-	free(inside);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 2;
 }
 

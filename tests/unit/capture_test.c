@@ -107,6 +107,69 @@ TEST(tiny_limits_work)
 }
 TEST_END
 
+/* The newest line after len bytes arrived one by one. */
+static const char *last_line(const char *data, size_t len, size_t limit)
+{
+	static struct buf out;
+	struct capture capture;
+	capture_init(&capture, limit);
+	for (size_t i = 0; i < len; i++)
+		capture_add(&capture, data + i, 1);
+	buf_clear(&out);
+	capture_last_line(&capture, 200, &out);
+	capture_finish(&capture);
+	return buf_str(&out);
+}
+#define LAST_LINE(text) last_line(text, sizeof(text) - 1, 3000)
+
+TEST(the_newest_line_is_complete_and_not_blank)
+{
+	ck_assert_str_eq(LAST_LINE(""), "");
+	ck_assert_str_eq(LAST_LINE("no end"), "");
+	ck_assert_str_eq(LAST_LINE("one\n"), "one");
+	ck_assert_str_eq(LAST_LINE("one\ntwo\nthr"), "two");
+	ck_assert_str_eq(LAST_LINE("one\n\n \t \n\n"), "one");
+	ck_assert_str_eq(LAST_LINE("\n\n"), "");
+	/* A progress bar overwrites itself. */
+	ck_assert_str_eq(LAST_LINE("start\n 10%\r 20%\r 30"), " 20%");
+	ck_assert_str_eq(LAST_LINE("dos\r\nline\r\n"), "line");
+}
+TEST_END
+
+TEST(the_newest_line_has_no_terminal_sequences)
+{
+	ck_assert_str_eq(LAST_LINE("\x1b[1;32mgreen\x1b[0m\tx\a\n"), "green x");
+	ck_assert_str_eq(LAST_LINE("a\x1b[2K\x1b(B\x7f\x00z\n"), "aBz");
+	ck_assert_str_eq(LAST_LINE("a\xc2\x9b"
+				   "31mred\n"),
+			 "a31mred");
+	ck_assert_str_eq(LAST_LINE("ends in\x1b[\n"), "ends in");
+	ck_assert_str_eq(LAST_LINE("\x1b\n"), "");
+}
+TEST_END
+
+TEST(the_newest_line_is_short_valid_text_also_across_the_gap)
+{
+	AUTO_BUF text = BUF_INIT;
+	for (int i = 0; i < 1000; i++)
+		buf_puts(&text, "\xe4\xb8\xad");
+	buf_putc(&text, '\n');
+	for (size_t limit = 1; limit < 120; limit++)
+		ck_assert(text_is_utf8(last_line(text.data, text.len, limit),
+				       strlen(last_line(text.data, text.len, limit))));
+	ck_assert_uint_eq(strlen(last_line(text.data, text.len, 30000)), 198);
+	/* Head and tail that are not neighbours are not read as one line. */
+	buf_clear(&text);
+	buf_puts(&text, "head ");
+	for (int i = 0; i < 50; i++)
+		buf_puts(&text, "left out ");
+	buf_puts(&text, "tail\n");
+	ck_assert_ptr_null(strstr(last_line(text.data, text.len, 30), "head"));
+	/* And those that are, are. */
+	ck_assert_str_eq(last_line("x\nabcdefgh\n", 11, 12), "abcdefgh");
+}
+TEST_END
+
 int main(void)
 {
 	const TTest *const tests[] = {
@@ -116,6 +179,9 @@ int main(void)
 		characters_cut_at_the_gap_leave_valid_text,
 		bytes_that_are_no_text_are_called_binary_on_either_side_of_the_gap,
 		tiny_limits_work,
+		the_newest_line_is_complete_and_not_blank,
+		the_newest_line_has_no_terminal_sequences,
+		the_newest_line_is_short_valid_text_also_across_the_gap,
 	};
 	return unit_run("capture", tests, ARRAY_LEN(tests));
 }

@@ -15,6 +15,8 @@ struct mem {
 	/* What came out. */
 	int begins, status, writes;
 	int64_t length;
+	bool gone;         /* the client is not there any more: so says client_gone, */
+	bool write_fails;  /* or the next write */
 	struct buf fields; /* "name: value\n" each */
 	struct buf out;
 };
@@ -57,14 +59,15 @@ static inline bool mem_write(void *ctx, const void *data, size_t len)
 	struct mem *m = ctx;
 	ck_assert_int_eq(m->begins, 1);
 	m->writes++;
+	if (m->write_fails)
+		return false;
 	buf_append(&m->out, data, len);
 	return true;
 }
 
 static inline bool mem_gone(void *ctx)
 {
-	(void)ctx;
-	return false;
+	return ((const struct mem *)ctx)->gone;
 }
 
 static inline struct http_sink mem_sink(struct mem *m)

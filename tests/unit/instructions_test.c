@@ -32,7 +32,11 @@ TEST(the_text_is_short_and_names_what_matters)
 	ck_assert(text_is_utf8(text, strlen(text)));
 	has(text, "/workspace");
 	has(text, "upload_file");
+	has(text, "25 s");
 	has(text, "60 s");
+	has(text, "run_background");
+	has(text, "get_job");
+	has(text, "socket timeout");
 	has(text, "3600");
 	has(text, "10 GiB");
 	has(text, "loopback only");
@@ -45,6 +49,9 @@ TEST(numbers_follow_the_settings)
 {
 	char *text = made("SMCP_EXEC_TIMEOUT", "77");
 	has(text, "77 s");
+	free(text);
+	text = made("SMCP_EXEC_WAIT", "9");
+	has(text, "9 s at most");
 	free(text);
 	text = made("SMCP_TMP_SIZE", "3m");
 	has(text, "3 MiB");

@@ -1,3 +1,4 @@
+#include "base/buf.h"
 #include "row_kit.h"
 
 #define ALICE NAME("alice")
@@ -17,6 +18,7 @@ TEST(a_row_comes_back_as_it_was_stored)
 	row.env = NAME("{\"A\":\"1\"}");
 	row.ttl_ms = 500;
 	row.expires_at = 1500;
+	row.is_explicit = true;
 	id_make(row.files_id);
 	insert_ok(&row);
 	AUTO_SANDBOX_ROW got = {0};
@@ -34,6 +36,7 @@ TEST(a_row_comes_back_as_it_was_stored)
 	ck_assert_int_eq(got.last_used_at, 1000);
 	ck_assert_int_eq(got.ttl_ms, 500);
 	ck_assert_int_eq(got.expires_at, 1500);
+	ck_assert(got.is_explicit);
 	AUTO_SANDBOX_ROW by_id = {0};
 	ck_assert_int_eq(row_sandbox_by_id(db, "alice", row.id, &by_id, &err), 1);
 	ck_assert_str_eq(by_id.name, "work");
@@ -139,6 +142,30 @@ TEST(a_touch_renews_the_lifetime_but_not_too_often)
 	ck_assert_int_eq(row_sandbox_touch(db, persistent.id, 9000, 5000, &err), 1);
 	ck_assert_int_eq(last_used(persistent.id, &expires), 9000);
 	ck_assert_int_eq(expires, 0);
+	teardown();
+}
+TEST_END
+
+TEST(a_stamp_leaves_the_end_where_it_is_and_the_next_touch_moves_it)
+{
+	setup();
+	struct err err = ERR_INIT;
+	struct sandbox_row row = kit_row(ALICE, NAME("work"));
+	row.ttl_ms = 60000;
+	row.expires_at = 61000;
+	insert_ok(&row);
+	ck_assert_int_eq(row_sandbox_stamp(db, row.id, 5999, 5000, &err), 0);
+	ck_assert_int_eq(row_sandbox_stamp(db, row.id, 8000, 5000, &err), 1);
+	AUTO_SANDBOX_ROW got = {0};
+	ck_assert_int_eq(row_sandbox_by_id(db, "alice", row.id, &got, &err), 1);
+	ck_assert_int_eq(got.last_used_at, 8000);
+	ck_assert_int_eq(got.expires_at, 61000);
+	/* Not due by the stamp, which is a second old, but by the end of the lifetime. */
+	ck_assert_int_eq(row_sandbox_touch(db, row.id, 9000, 5000, &err), 1);
+	AUTO_SANDBOX_ROW later = {0};
+	ck_assert_int_eq(row_sandbox_by_id(db, "alice", row.id, &later, &err), 1);
+	ck_assert_int_eq(later.expires_at, 69000);
+	ck_assert_int_eq(row_sandbox_touch(db, row.id, 9500, 5000, &err), 0);
 	teardown();
 }
 TEST_END
@@ -295,6 +322,89 @@ TEST(thirty_two_writers_at_once_never_see_a_locked_database)
 }
 TEST_END
 
+/* --- sessions ------------------------------------------------------------------------------ */
+
+#define SESSION "0123456789abcdef0123456789abcdef"
+
+static struct sandbox_row of_session(char *name)
+{
+	struct err err = ERR_INIT;
+	struct sandbox_row row = kit_row(NAME("alice"), name);
+	memcpy(row.session_id, SESSION, sizeof(row.session_id));
+	row.ends_with_session = true;
+	ck_ok(row_sandbox_insert(db, &row, &err) == 1, err);
+	return row;
+}
+
+static bool note_name(void *ctx, const struct sandbox_row *row)
+{
+	ck_assert_str_eq(row->session_id, SESSION);
+	ck_assert(row->ends_with_session);
+	buf_printf(ctx, "%s ", row->name);
+	return true;
+}
+
+static char *names_of_session(void)
+{
+	struct err err = ERR_INIT;
+	struct buf names = BUF_INIT;
+	ck_ok(row_sandbox_each_of_session(db, SESSION, note_name, &names, &err), err);
+	return buf_take(&names);
+}
+
+TEST(a_session_ends_what_is_marked_and_a_retained_one_is_not)
+{
+	struct err err = ERR_INIT;
+	setup();
+	struct sandbox_row goes = of_session(NAME("goes"));
+	struct sandbox_row stays = of_session(NAME("stays"));
+	struct sandbox_row other = kit_row(NAME("alice"), NAME("other"));
+	ck_assert_int_eq(row_sandbox_insert(db, &other, &err), 1);
+	ck_assert_int_eq(row_sandbox_retain(db, stays.id, &err), 1);
+	ck_assert_int_eq(row_sandbox_retain(db, stays.id, &err), 0);
+	ck_assert_int_eq(row_sandbox_retain(db, other.id, &err), 0);
+	AUTO_FREE char *names = names_of_session();
+	ck_assert_str_eq(names, "goes ");
+	ck_assert_int_eq(row_sandbox_end_with_session(db, stays.id, 9, &err), 0);
+	ck_assert_int_eq(row_sandbox_end_with_session(db, other.id, 9, &err), 0);
+	ck_assert_int_eq(row_sandbox_end_with_session(db, goes.id, 9, &err), 1);
+	ck_assert_int_eq(row_sandbox_end_with_session(db, goes.id, 9, &err), 0);
+	AUTO_SANDBOX_ROW row = {0};
+	ck_assert_int_eq(row_sandbox_by_id(db, "alice", goes.id, &row, &err), 1);
+	ck_assert_int_eq(row.state, SANDBOX_GONE);
+	teardown();
+}
+TEST_END
+
+TEST(one_that_is_gone_is_visited_until_it_is_settled_and_cannot_be_retained)
+{
+	struct err err = ERR_INIT;
+	setup();
+	struct sandbox_row row = of_session(NAME("goes"));
+	ck_assert_int_eq(row_sandbox_settled(db, row.id, &err), 0);
+	ck_assert_int_eq(row_sandbox_end_with_session(db, row.id, 9, &err), 1);
+	ck_assert_int_eq(row_sandbox_retain(db, row.id, &err), 0);
+	AUTO_FREE char *before = names_of_session();
+	ck_assert_str_eq(before, "goes ");
+	ck_assert_int_eq(row_sandbox_settled(db, row.id, &err), 1);
+	AUTO_FREE char *after = names_of_session();
+	ck_assert_str_eq(after, "");
+	teardown();
+}
+TEST_END
+
+TEST(a_sandbox_that_somebody_destroyed_is_none_of_its_session)
+{
+	struct err err = ERR_INIT;
+	setup();
+	struct sandbox_row row = of_session(NAME("goes"));
+	ck_assert_int_eq(row_sandbox_move(db, row.id, SANDBOX_LIVE, SANDBOX_KEPT, 9, &err), 1);
+	AUTO_FREE char *names = names_of_session();
+	ck_assert_str_eq(names, "");
+	teardown();
+}
+TEST_END
+
 int main(void)
 {
 	const TTest *const unit_tests[] = {
@@ -304,10 +414,14 @@ int main(void)
 		an_id_that_exists_is_a_fault_and_not_a_taken_name,
 		a_state_moves_only_from_the_one_expected,
 		a_touch_renews_the_lifetime_but_not_too_often,
+		a_stamp_leaves_the_end_where_it_is_and_the_next_touch_moves_it,
 		a_touch_that_is_not_due_does_not_wait_for_a_writer,
 		only_live_rows_are_counted,
 		the_longest_expired_live_sandbox_is_found,
 		live_and_kept_sandboxes_of_one_principal_are_visited_by_name,
+		a_session_ends_what_is_marked_and_a_retained_one_is_not,
+		one_that_is_gone_is_visited_until_it_is_settled_and_cannot_be_retained,
+		a_sandbox_that_somebody_destroyed_is_none_of_its_session,
 		of_many_that_insert_one_name_one_succeeds,
 		thirty_two_writers_at_once_never_see_a_locked_database,
 	};

@@ -250,6 +250,76 @@ TEST_END
 
 /* --- limits, lifetimes --------------------------------------------------------------------- */
 
+static void make_explicit(const char *name)
+{
+	struct sandbox_row row =
+		kit_create(&(struct sandbox_options){.name = name, .is_explicit = true});
+	sandbox_row_finish(&row);
+	clock_sleep_ms(2); /* the next one is newer */
+}
+
+/* The name of the default sandbox, or "". */
+static const char *default_name(const char *principal)
+{
+	static char name[NAME_MAX_LEN + 1];
+	struct err err = ERR_INIT;
+	AUTO_SANDBOX_ROW row = {0};
+	name[0] = '\0';
+	if (sandbox_find_default(&app, principal, &row, &err))
+		snprintf(name, sizeof(name), "%s", row.name);
+	else
+		ck_assert_int_eq(err.code, ERR_NOT_FOUND);
+	return name;
+}
+
+TEST(the_default_is_the_newest_live_one_that_was_asked_for)
+{
+	setup();
+	struct err err = ERR_INIT;
+	ck_assert_str_eq(default_name(ALICE), "");
+	kit_make("by-use");
+	ck_assert_str_eq(default_name(ALICE), "");
+	make_explicit("z-first");
+	make_explicit("m-second");
+	make_explicit("a-third");
+	kit_make("by-use-later");
+	ck_assert_str_eq(default_name(ALICE), "a-third");
+	ck_assert_str_eq(default_name("bob"), "");
+	struct sandbox_destroyed gone = {0};
+	ck_ok(sandbox_destroy(&app, ALICE, "a-third", false, &gone, &err), err);
+	free(gone.name);
+	ck_assert_str_eq(default_name(ALICE), "m-second");
+	kit_sql("UPDATE sandbox SET ttl_ms = 1000, expires_at = 1 WHERE name = 'm-second'");
+	ck_assert_str_eq(default_name(ALICE), "z-first");
+	teardown();
+}
+TEST_END
+
+TEST(entering_for_a_task_does_not_renew_the_lifetime)
+{
+	setup();
+	struct err err = ERR_INIT;
+	struct sandbox_row row =
+		kit_create(&(struct sandbox_options){.name = "work", .ttl_ms = 60000});
+	kit_sql("UPDATE sandbox SET last_used_at = last_used_at - 30000,"
+		" expires_at = expires_at - 30000");
+	int64_t end = row.expires_at - 30000;
+	AUTO_SANDBOX_USE use = SANDBOX_USE_INIT;
+	ck_ok(sandbox_enter_for_task(&app, &row, &use, &err), err);
+	sandbox_leave(&use);
+	AUTO_SANDBOX_ROW after = {0};
+	ck_assert_int_eq(row_sandbox_by_id(app.db, ALICE, row.id, &after, &err), 1);
+	ck_assert_int_eq(after.expires_at, end);
+	ck_assert_int_ge(after.last_used_at, row.last_used_at); /* it is not idle, though */
+	ck_ok(sandbox_enter(&app, &row, &use, &err), err);
+	AUTO_SANDBOX_ROW renewed = {0};
+	ck_assert_int_eq(row_sandbox_by_id(app.db, ALICE, row.id, &renewed, &err), 1);
+	ck_assert_int_gt(renewed.expires_at, end);
+	sandbox_row_finish(&row);
+	teardown();
+}
+TEST_END
+
 TEST(at_the_limit_only_existing_names_are_answered)
 {
 	setup();
@@ -759,6 +829,8 @@ int main(void)
 		creating_a_name_again_returns_it_unless_other_options_are_asked_for,
 		what_is_not_there_is_not_found_and_another_principal_reads_the_same,
 		ensure_makes_a_missing_name_but_never_an_id,
+		the_default_is_the_newest_live_one_that_was_asked_for,
+		entering_for_a_task_does_not_renew_the_lifetime,
 		at_the_limit_only_existing_names_are_answered,
 		too_little_disk_refuses_new_sandboxes,
 		a_sandbox_whose_time_is_over_does_not_answer_and_makes_room,

@@ -24,6 +24,7 @@ struct play {
 	struct runtime_status status; /* how the command ends */
 	const char *out, *err;        /* what it writes */
 	void (*during)(void);         /* runs while the command runs */
+	int *runs_on;                 /* where to put what ends the command by being closed */
 	/* What it was given. */
 	bool is_up;
 	int execs;
@@ -92,6 +93,13 @@ static bool play_exec(const struct runtime_box *box, const struct runtime_comman
 	ck_assert_int_eq(write(command->stderr_fd, text, strlen(text)), (ssize_t)strlen(text));
 	if (play.during != NULL)
 		play.during();
+	if (play.runs_on != NULL) {
+		int ends[2];
+		ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+		exec->fd = ends[0];
+		*play.runs_on = ends[1];
+		return true;
+	}
 	exec->fd = open("/dev/null", O_RDONLY | O_CLOEXEC); /* readable at once: it has ended */
 	return true;
 }

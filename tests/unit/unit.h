@@ -23,6 +23,16 @@
 #include "base/err.h"
 #include "base/util.h"
 
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+/* Sanitizers keep freed memory: limits on it mean nothing then. */
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+#define UNIT_SANITIZED 1
+#else
+#define UNIT_SANITIZED 0
+#endif
+
 #define TEST(name) START_TEST(name)
 #define TEST_END   END_TEST
 
