@@ -327,6 +327,22 @@ bool db_run(struct db *db, sqlite3_stmt *stmt, int *changes, struct err *err)
 	return true;
 }
 
+int db_change(struct db *db, sqlite3_stmt *stmt, struct err *err)
+{
+	int changes = 0;
+	if (!db_run(db, stmt, &changes, err))
+		return -1;
+	return changes > 0;
+}
+
+void db_column_id(sqlite3_stmt *stmt, int column, char id[static ID_LEN + 1])
+{
+	const char *text = (const char *)sqlite3_column_text(stmt, column);
+	id[0] = '\0';
+	if (text != NULL)
+		strncat(id, text, ID_LEN);
+}
+
 char *db_column_dup(sqlite3_stmt *stmt, int column)
 {
 	const char *text = (const char *)sqlite3_column_text(stmt, column);

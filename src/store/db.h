@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/id.h"
 #include "base/util.h"
 
 struct db;
@@ -38,8 +39,13 @@ int db_step(struct db *db, sqlite3_stmt *stmt, struct err *err);
 /* Runs a statement that returns no row. changes (may be NULL) receives the rows changed. */
 bool db_run(struct db *db, sqlite3_stmt *stmt, int *changes, struct err *err) MUST_USE;
 
+/* Runs a statement that changes one row or none: 1, 0, or -1 with err. */
+int db_change(struct db *db, sqlite3_stmt *stmt, struct err *err);
+
 /* Column as xstrdup'ed text; NULL for NULL. */
 char *db_column_dup(sqlite3_stmt *stmt, int column);
+/* Column that holds an id; empty for NULL. */
+void db_column_id(sqlite3_stmt *stmt, int column, char id[static ID_LEN + 1]);
 
 /* A write transaction: begins at db_begin, is rolled back when the AUTO_TX goes out of scope
  * unless db_commit succeeded. */

@@ -36,14 +36,6 @@ void link_row_finish(struct link_row *row)
 	memset(row, 0, sizeof(*row));
 }
 
-static int change_one(struct db *db, sqlite3_stmt *stmt, struct err *err)
-{
-	int changes = 0;
-	if (!db_run(db, stmt, &changes, err))
-		return -1;
-	return changes > 0;
-}
-
 int row_link_insert(struct db *db, const struct link_row *row, struct err *err)
 {
 	AUTO_STMT *stmt = db_prepare(db, sql[INSERT], err);
@@ -58,15 +50,7 @@ int row_link_insert(struct db *db, const struct link_row *row, struct err *err)
 	db_bind_int(stmt, ":size", row->size);
 	db_bind_int(stmt, ":created_at", row->created_at);
 	db_bind_int(stmt, ":expires_at", row->expires_at);
-	return change_one(db, stmt, err);
-}
-
-static void read_id(sqlite3_stmt *stmt, int column, char id[static ID_LEN + 1])
-{
-	const char *text = (const char *)sqlite3_column_text(stmt, column);
-	id[0] = '\0';
-	if (text != NULL)
-		strncat(id, text, ID_LEN);
+	return db_change(db, stmt, err);
 }
 
 static enum link_op read_op(sqlite3_stmt *stmt, int column)
@@ -89,8 +73,8 @@ int row_link_get(struct db *db, const char *id, struct link_row *row, struct err
 	if (rc != 1)
 		return rc;
 	int column = 0;
-	read_id(stmt, column++, row->id);
-	read_id(stmt, column++, row->sandbox_id);
+	db_column_id(stmt, column++, row->id);
+	db_column_id(stmt, column++, row->sandbox_id);
 	row->principal = db_column_dup(stmt, column++);
 	row->op = read_op(stmt, column++);
 	row->path = db_column_dup(stmt, column++);
@@ -110,7 +94,7 @@ int row_link_claim(struct db *db, const char *id, int64_t now, struct err *err)
 		return -1;
 	db_bind_text(stmt, ":id", id);
 	db_bind_int(stmt, ":now", now);
-	return change_one(db, stmt, err);
+	return db_change(db, stmt, err);
 }
 
 int row_link_unclaim(struct db *db, const char *id, int64_t claimed_at, struct err *err)
@@ -120,5 +104,5 @@ int row_link_unclaim(struct db *db, const char *id, int64_t claimed_at, struct e
 		return -1;
 	db_bind_text(stmt, ":id", id);
 	db_bind_int(stmt, ":claimed_at", claimed_at);
-	return change_one(db, stmt, err);
+	return db_change(db, stmt, err);
 }

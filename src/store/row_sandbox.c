@@ -90,14 +90,6 @@ void sandbox_row_finish(struct sandbox_row *row)
 	memset(row, 0, sizeof(*row));
 }
 
-static void read_id(sqlite3_stmt *stmt, int column, char id[static ID_LEN + 1])
-{
-	const char *text = (const char *)sqlite3_column_text(stmt, column);
-	id[0] = '\0';
-	if (text != NULL)
-		strncat(id, text, ID_LEN);
-}
-
 static enum sandbox_state read_state(sqlite3_stmt *stmt, int column)
 {
 	const char *text = (const char *)sqlite3_column_text(stmt, column);
@@ -111,8 +103,8 @@ static enum sandbox_state read_state(sqlite3_stmt *stmt, int column)
 static void read_row(sqlite3_stmt *stmt, struct sandbox_row *row)
 {
 	int column = 0;
-	read_id(stmt, column++, row->id);
-	read_id(stmt, column++, row->files_id);
+	db_column_id(stmt, column++, row->id);
+	db_column_id(stmt, column++, row->files_id);
 	row->principal = db_column_dup(stmt, column++);
 	row->name = db_column_dup(stmt, column++);
 	row->state = read_state(stmt, column++);
@@ -125,7 +117,7 @@ static void read_row(sqlite3_stmt *stmt, struct sandbox_row *row)
 	row->ttl_ms = sqlite3_column_int64(stmt, column++);
 	row->expires_at = sqlite3_column_int64(stmt, column++);
 	row->is_explicit = sqlite3_column_int(stmt, column++) != 0;
-	read_id(stmt, column++, row->session_id);
+	db_column_id(stmt, column++, row->session_id);
 	row->ends_with_session = sqlite3_column_int(stmt, column) != 0;
 }
 
@@ -136,15 +128,6 @@ static int read_one(struct db *db, sqlite3_stmt *stmt, struct sandbox_row *row, 
 	if (rc == 1)
 		read_row(stmt, row);
 	return rc;
-}
-
-/* Runs a bound statement that changes one row or none. */
-static int change_one(struct db *db, sqlite3_stmt *stmt, struct err *err)
-{
-	int changes = 0;
-	if (!db_run(db, stmt, &changes, err))
-		return -1;
-	return changes > 0;
 }
 
 int row_sandbox_by_id(struct db *db, const char *principal, const char *id, struct sandbox_row *row,
@@ -190,7 +173,7 @@ int row_sandbox_insert(struct db *db, const struct sandbox_row *row, struct err 
 	db_bind_int(stmt, ":explicit", row->is_explicit);
 	db_bind_text(stmt, ":session_id", row->session_id[0] == '\0' ? NULL : row->session_id);
 	db_bind_int(stmt, ":ends_with_session", row->ends_with_session);
-	return change_one(db, stmt, err);
+	return db_change(db, stmt, err);
 }
 
 int row_sandbox_move(struct db *db, const char *id, enum sandbox_state from, enum sandbox_state to,
@@ -203,7 +186,7 @@ int row_sandbox_move(struct db *db, const char *id, enum sandbox_state from, enu
 	db_bind_text(stmt, ":from", state_names[from]);
 	db_bind_text(stmt, ":to", state_names[to]);
 	db_bind_int(stmt, ":now", now);
-	return change_one(db, stmt, err);
+	return db_change(db, stmt, err);
 }
 
 /* Binds one of the statements about the activity. */
@@ -232,7 +215,7 @@ static int touch(struct db *db, enum statement due, enum statement update, const
 	if (is_due != 1)
 		return is_due;
 	AUTO_STMT *stamp = prepare_touch(db, update, id, now, every_ms, err);
-	return stamp == NULL ? -1 : change_one(db, stamp, err);
+	return stamp == NULL ? -1 : db_change(db, stamp, err);
 }
 
 int row_sandbox_touch(struct db *db, const char *id, int64_t now, int64_t every_ms, struct err *err)
@@ -316,7 +299,7 @@ static int change_by_id(struct db *db, enum statement which, const char *id, str
 	if (stmt == NULL)
 		return -1;
 	db_bind_text(stmt, ":id", id);
-	return change_one(db, stmt, err);
+	return db_change(db, stmt, err);
 }
 
 int row_sandbox_retain(struct db *db, const char *id, struct err *err)
@@ -336,7 +319,7 @@ int row_sandbox_end_with_session(struct db *db, const char *id, int64_t now, str
 		return -1;
 	db_bind_text(stmt, ":id", id);
 	db_bind_int(stmt, ":now", now);
-	return change_one(db, stmt, err);
+	return db_change(db, stmt, err);
 }
 
 int row_sandbox_expired(struct db *db, int64_t now, struct sandbox_row *row, struct err *err)

@@ -114,14 +114,6 @@ void task_row_finish(struct task_row *row)
 	memset(row, 0, sizeof(*row));
 }
 
-static void read_id(sqlite3_stmt *stmt, int column, char id[static ID_LEN + 1])
-{
-	const char *text = (const char *)sqlite3_column_text(stmt, column);
-	id[0] = '\0';
-	if (text != NULL)
-		strncat(id, text, ID_LEN);
-}
-
 static const char *read_word(sqlite3_stmt *stmt, int column)
 {
 	return (const char *)sqlite3_column_text(stmt, column);
@@ -130,8 +122,8 @@ static const char *read_word(sqlite3_stmt *stmt, int column)
 static void read_row(sqlite3_stmt *stmt, struct task_row *row)
 {
 	int column = 0;
-	read_id(stmt, column++, row->id);
-	read_id(stmt, column++, row->sandbox_id);
+	db_column_id(stmt, column++, row->id);
+	db_column_id(stmt, column++, row->sandbox_id);
 	row->principal = db_column_dup(stmt, column++);
 	row->request_id = db_column_dup(stmt, column++);
 	task_origin_parse(read_word(stmt, column++), &row->origin);
@@ -157,15 +149,6 @@ static int read_one(struct db *db, sqlite3_stmt *stmt, struct task_row *row, str
 	if (rc == 1)
 		read_row(stmt, row);
 	return rc;
-}
-
-/* Runs a bound statement that changes one row or none. */
-static int change_one(struct db *db, sqlite3_stmt *stmt, struct err *err)
-{
-	int changes = 0;
-	if (!db_run(db, stmt, &changes, err))
-		return -1;
-	return changes > 0;
 }
 
 int row_task_by_id(struct db *db, const char *principal, const char *id, struct task_row *row,
@@ -227,7 +210,7 @@ int row_task_insert(struct db *db, const struct task_row *row, struct err *err)
 	db_bind_text(stmt, ":command", row->command);
 	db_bind_int(stmt, ":timeout_ms", row->timeout_ms);
 	db_bind_int(stmt, ":created_at", row->created_at);
-	return change_one(db, stmt, err);
+	return db_change(db, stmt, err);
 }
 
 int row_task_finish(struct db *db, const struct task_row *row, struct err *err)
@@ -237,7 +220,7 @@ int row_task_finish(struct db *db, const struct task_row *row, struct err *err)
 	if (stmt == NULL)
 		return -1;
 	bind_outcome(stmt, row);
-	return change_one(db, stmt, err);
+	return db_change(db, stmt, err);
 }
 
 int row_task_started(struct db *db, const char *id, int64_t started_at, struct err *err)
@@ -247,7 +230,7 @@ int row_task_started(struct db *db, const char *id, int64_t started_at, struct e
 		return -1;
 	db_bind_text(stmt, ":id", id);
 	db_bind_int(stmt, ":started_at", started_at);
-	return change_one(db, stmt, err);
+	return db_change(db, stmt, err);
 }
 
 int row_task_delete(struct db *db, const char *id, struct err *err)
@@ -256,7 +239,7 @@ int row_task_delete(struct db *db, const char *id, struct err *err)
 	if (stmt == NULL)
 		return -1;
 	db_bind_text(stmt, ":id", id);
-	return change_one(db, stmt, err);
+	return db_change(db, stmt, err);
 }
 
 /* --- sets ---------------------------------------------------------------------------------- */

@@ -546,8 +546,7 @@ TEST(three_hundred_megabytes_of_output_cost_little_memory_and_disk)
 	ck_ok(record_tail(task.dir_fd, 10, 1000, &tail, &err), err);
 	ck_assert_ptr_nonnull(strstr(buf_str(&tail), "end\n"));
 	ck_assert_int_gt(kib, 0);
-	ck_assert_msg(UNIT_SANITIZED || kib < 16 * 1024, "%lld KiB",
-		      (long long)kib);
+	ck_assert_msg(UNIT_SANITIZED || kib < 16 * 1024, "%lld KiB", (long long)kib);
 	ck_assert_int_lt(disk_bytes(task.dir_fd), 3 << 20);
 	drop(&task);
 	teardown();
