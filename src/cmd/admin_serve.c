@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,12 +32,12 @@
 #define RUN_PREFIX "serve-"
 #define STOP_MS    5000 /* then KILL; lighttpd and workers need some 20 ms */
 
-/* Two pools, so that long transfers do not starve calls. One process each, which forks the workers:
- * with max-procs lighttpd makes a socket per worker and lets calls wait at a busy one. Uploads are
- * handed on as they come (1, not 2: half the copies); other requests whole, so that they have a
- * length even when the client sent none. Downloads with 2, else lighttpd takes a whole file from
- * the worker at once, and the link would be used up however little of it the client got. No error
- * log: with -D the workers' log lines reach our standard error. */
+/* Two pools, so that long transfers do not starve calls. We keep them ourselves: lighttpd would
+ * make a socket per worker and let calls wait at a busy one. Uploads are handed on as they come (1,
+ * not 2: half the copies); other requests whole, so that they have a length even when the client
+ * sent none. Downloads with 2, else lighttpd takes a whole file from the worker at once, and the
+ * link would be used up however little of it the client got. No error log: with -D the workers' log
+ * lines reach our standard error. */
 static const char config_text[] =
 	"server.bind = \"%s\"\n"
 	"server.port = %s\n"
@@ -51,12 +52,8 @@ static const char config_text[] =
 	"}\n"
 	"server.max-read-idle = 120\n"
 	"fastcgi.server = (\n"
-	"  \"/files\" => (( \"socket\" => \"files.sock\", \n"
-	"                \"bin-path\" => \"./spoolbox.fcgi --workers %lld\",\n"
-	"                \"max-procs\" => 1, \"check-local\" => \"disable\" )),\n"
-	"  \"/\" => (( \"socket\" => \"mcp.sock\", \n"
-	"           \"bin-path\" => \"./spoolbox.fcgi --workers %lld\",\n"
-	"           \"max-procs\" => 1, \"check-local\" => \"disable\" ))\n"
+	"  \"/files\" => (( \"socket\" => \"files.sock\", \"check-local\" => \"disable\" )),\n"
+	"  \"/\" => (( \"socket\" => \"mcp.sock\", \"check-local\" => \"disable\" ))\n"
 	")\n";
 
 /* Numeric forms of SMCP_HOST and SMCP_PORT, as getnameinfo writes them. */
@@ -64,6 +61,19 @@ struct address {
 	char host[64];
 	char port[16];
 };
+
+/* Workers on one socket. The socket is ours, so calls wait in its queue while the workers are
+ * started anew, whoever killed them. */
+struct pool {
+	const char *socket; /* name in the run directory */
+	int listen_fd;
+	pid_t pid; /* of spoolbox.fcgi --workers N, which forks them */
+	int64_t started_at_ms;
+};
+
+#define POOLS    2
+#define BACKLOG  1024
+#define PAUSE_MS 1000 /* before a pool that ended within as long is started again */
 
 struct run_dir {
 	int spool_fd; /* borrowed */
@@ -174,8 +184,7 @@ static void drop_run_dir(struct run_dir *run)
 	util_close(&run->lock_fd);
 }
 
-static bool fill_run_dir(const struct run_dir *run, const struct conf *conf,
-			 const struct address *address, struct err *err)
+static bool fill_run_dir(const struct run_dir *run, const struct address *address, struct err *err)
 {
 	AUTO_BUF worker = BUF_INIT;
 	AUTO_BUF text = BUF_INIT;
@@ -188,24 +197,62 @@ static bool fill_run_dir(const struct run_dir *run, const struct conf *conf,
 		return err_sys(err, "link to spoolbox.fcgi");
 	if (mkdirat(run->fd, "empty", 0700) != 0)
 		return err_sys(err, "make the document root");
-	buf_printf(&text, config_text, address->host, address->port, (long long)conf->workers,
-		   (long long)conf->workers);
+	buf_printf(&text, config_text, address->host, address->port);
 	return fs_write_atomic(run->fd, "lighttpd.conf", text.data, text.len, 0600, err);
 }
 
-/* In the child, which becomes lighttpd. */
-static void exec_lighttpd(const char *program, const struct run_dir *run, pid_t parent)
+/* In the child: runs a program in the run directory, as a member of a process group (0: its
+ * leader), that ends with us. */
+static void exec_in_run_dir(const struct run_dir *run, pid_t parent, pid_t group, int stdin_fd,
+			    const char *program, const char *const *argv)
 {
 	sigset_t none;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	setpgid(0, 0);
-	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || fchdir(run->fd) != 0 ||
+	if (setpgid(0, group) != 0 || dup2(stdin_fd, STDIN_FILENO) < 0 || fchdir(run->fd) != 0 ||
 	    prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent)
 		_exit(127);
-	execl(program, "lighttpd", "-D", "-f", "lighttpd.conf", (char *)NULL);
+	execv(program, (char *const *)argv);
 	_exit(127);
+}
+
+static bool open_pool(const struct run_dir *run, struct pool *pool, struct err *err)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	/* Short whatever the spool's name: we are in it. */
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", run->name, pool->socket);
+	pool->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (pool->listen_fd < 0 ||
+	    bind(pool->listen_fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+	    listen(pool->listen_fd, BACKLOG) != 0)
+		return err_sys(err, "listen on %s", pool->socket);
+	return true;
+}
+
+static void start_pool(const struct run_dir *run, struct pool *pool, pid_t group, int64_t workers)
+{
+	char count[24];
+	snprintf(count, sizeof(count), "%lld", (long long)workers);
+	const char *const argv[] = {"spoolbox.fcgi", "--workers", count, NULL};
+	pid_t parent = getpid();
+	pool->started_at_ms = clock_mono_ms();
+	pool->pid = fork();
+	if (pool->pid == 0)
+		exec_in_run_dir(run, parent, group, pool->listen_fd, "./spoolbox.fcgi", argv);
+}
+
+/* Starts the pools that have ended again. */
+static void tend_pools(const struct run_dir *run, struct pool pools[POOLS], pid_t group,
+		       int64_t workers)
+{
+	for (int i = 0; i < POOLS; i++) {
+		if (pools[i].pid > 0 && waitpid(pools[i].pid, NULL, WNOHANG) == 0)
+			continue;
+		int64_t lived_ms = clock_mono_ms() - pools[i].started_at_ms;
+		if (lived_ms < PAUSE_MS)
+			clock_sleep_ms(PAUSE_MS - lived_ms);
+		start_pool(run, &pools[i], group, workers);
+	}
 }
 
 static pid_t start_lighttpd(const struct run_dir *run, struct err *err)
@@ -217,12 +264,16 @@ static pid_t start_lighttpd(const struct run_dir *run, struct err *err)
 			      "have: see contrib/apache and contrib/lighttpd)");
 		return -1;
 	}
+	static const char *const argv[] = {"lighttpd", "-D", "-f", "lighttpd.conf", NULL};
+	AUTO_FD null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	pid_t parent = getpid();
 	pid_t pid = fork();
 	if (pid < 0)
 		err_sys(err, "fork");
 	if (pid == 0)
-		exec_lighttpd(buf_str(&program), run, parent);
+		exec_in_run_dir(run, parent, 0, null, buf_str(&program), argv);
+	if (pid > 0)
+		setpgid(pid, pid); /* here as well: the pools join this group at once */
 	return pid;
 }
 
@@ -239,7 +290,7 @@ static int reap_lighttpd(pid_t pid)
 	return status;
 }
 
-/* Ends what is left of lighttpd's process group: workers that still serve a request. The kernel
+/* Ends what is left of lighttpd's process group: the pools. The kernel
  * gives the group's number to nobody else while it has a member. */
 static void end_group(pid_t pid)
 {
@@ -247,14 +298,18 @@ static void end_group(pid_t pid)
 	if (kill(-pid, SIGTERM) != 0)
 		return;
 	while (kill(-pid, 0) == 0) {
+		/* The pools are our children: what ended stays a member until it is reaped. */
+		while (waitpid(-pid, NULL, WNOHANG) > 0)
+			;
 		if (clock_mono_ms() >= until)
 			kill(-pid, SIGKILL);
 		clock_sleep_ms(10);
 	}
 }
 
-/* Waits for lighttpd's end or a signal that asks for ours. True when we were asked. */
-static bool wait_for_end(pid_t pid, const sigset_t *set)
+/* Keeps the pools until lighttpd ends or a signal asks for our end. True when we were asked. */
+static bool wait_for_end(const struct run_dir *run, struct pool pools[POOLS], int64_t workers,
+			 pid_t pid, const sigset_t *set)
 {
 	for (;;) {
 		siginfo_t info = {0};
@@ -266,6 +321,7 @@ static bool wait_for_end(pid_t pid, const sigset_t *set)
 		if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
 		    info.si_pid == pid)
 			return false;
+		tend_pools(run, pools, pid, workers);
 	}
 }
 
@@ -279,13 +335,19 @@ static bool run_lighttpd(const struct run_dir *run, const struct conf *conf,
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
+	struct pool pools[POOLS] = {{.socket = "files.sock"}, {.socket = "mcp.sock"}};
+	for (int i = 0; i < POOLS; i++)
+		if (!open_pool(run, &pools[i], err))
+			return false;
 	pid_t pid = start_lighttpd(run, err);
 	if (pid < 0)
 		return false;
+	for (int i = 0; i < POOLS; i++)
+		start_pool(run, &pools[i], pid, conf->workers);
 	printf("Spoolbox serves http://%s:%s/mcp (spool %s). The token: spoolbox token\n",
 	       address->host, address->port, conf->spool);
 	fflush(stdout);
-	bool asked = wait_for_end(pid, &set);
+	bool asked = wait_for_end(run, pools, conf->workers, pid, &set);
 	int status = reap_lighttpd(pid);
 	end_group(pid);
 	if (asked)
@@ -305,7 +367,7 @@ static bool serve(struct app *app, const struct conf *conf, struct err *err)
 		return false;
 	if (!check_address(conf, &address, err))
 		return false;
-	bool ok = make_run_dir(app, &run, err) && fill_run_dir(&run, conf, &address, err);
+	bool ok = make_run_dir(app, &run, err) && fill_run_dir(&run, &address, err);
 	if (ok) {
 		admin_export_settings(conf);
 		ok = run_lighttpd(&run, conf, &address, err);

@@ -1,7 +1,9 @@
 /*
- * Several workers on one listening socket, for web servers that start one process per socket
- * (lighttpd): there a call that meets a busy process waits for it though others are idle. On a
- * shared socket whoever is idle takes it.
+ * Several workers on one listening socket, for whoever starts us with that socket as descriptor 0
+ * (`spoolbox serve`, spawn-fcgi). With a socket per process, as lighttpd makes them, a call that
+ * meets a busy process waits for it though others are idle; on a shared one whoever is idle takes
+ * it. Not for lighttpd's bin-path: when this parent is killed it takes the workers' socket for
+ * somebody else's and never starts them again.
  */
 #ifndef SPOOLBOX_WEB_PREFORK_H
 #define SPOOLBOX_WEB_PREFORK_H

@@ -128,3 +128,11 @@ busy_workers() {
 	wait
 	call destroy_sandbox '{"sandbox":"bomb","delete_files":true}' >/dev/null
 }
+
+@test "when the parents of all workers are killed the next call is served" {
+	call create_sandbox '{"sandbox":"pools"}' >/dev/null
+	for p in $(our_pids); do
+		[ "$(cat "/proc/$p/comm" 2>/dev/null)" != spoolbox-pool ] || kill -9 "$p"
+	done
+	equal "$(stdout_of pools 'echo served')" served
+}
