@@ -136,3 +136,21 @@ busy_workers() {
 	done
 	equal "$(stdout_of pools 'echo served')" served
 }
+
+@test "short calls do not wait behind long ones while a worker is idle" {
+	long=() short=()
+	for i in 1 2 3; do # one worker fewer than there are
+		run_in "long$i" "sleep 34$i.$MARK" >/dev/null 2>&1 3>&- &
+		long+=($!)
+	done
+	for _ in $(seq 100); do [ "$(pgrep -fc "sleep 34[123].$MARK")" = 3 ] && break; sleep 0.1; done
+	for i in $(seq 16); do
+		call list_sandboxes '{}' >"$TEST_DIR/short.$i" 3>&- &
+		short+=($!)
+	done
+	wait "${short[@]}"
+	for i in "${long[@]}"; do kill -0 "$i"; done # none of the long calls was answered yet
+	equal "$(cat "$TEST_DIR"/short.* | jq -s 'map(select(.count >= 3)) | length')" 16
+	for i in 1 2 3; do call kill_sandbox "{\"sandbox\":\"long$i\"}" >/dev/null; done
+	wait "${long[@]}" || true
+}
