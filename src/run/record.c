@@ -67,7 +67,9 @@ static bool scan(int dirfd, struct want *want, int64_t kept[RECORD_STREAMS],
 		take_part(want, &frame, kept[frame.stream]);
 		kept[frame.stream] += (int64_t)frame.len;
 	}
-	if (cursor.failed || !record_tail_load(files.tail, &tail, err))
+	bool full =
+		kept[RECORD_STDOUT] >= RECORD_KEPT_MAX || kept[RECORD_STDERR] >= RECORD_KEPT_MAX;
+	if (cursor.failed || !record_tail_load(files.tail, full, &tail, err))
 		return false;
 	count_seen(kept, &tail, seen);
 	return true;
@@ -110,10 +112,11 @@ static bool take_log(int fd, int64_t end, struct buf *out, struct err *err)
 static bool take_newest(const struct record_files *files, struct buf *out, struct err *err)
 {
 	AUTO_RECORD_TAIL tail = {0};
-	if (!record_tail_load(files->tail, &tail, err))
+	if (!record_tail_load(files->tail, false, &tail, err))
 		return false;
-	if (tail.current < 0 && (!take_log(files->log, INT64_MAX, out, err) ||
-				 !record_tail_load(files->tail, &tail, err)))
+	if (tail.current < 0 &&
+	    (!take_log(files->log, INT64_MAX, out, err) ||
+	     !record_tail_load(files->tail, out->len >= RECORD_KEPT_MAX, &tail, err)))
 		return false;
 	if (tail.current < 0)
 		return true;
@@ -189,7 +192,7 @@ bool record_resume(struct record *record, int dirfd, struct err *err)
 	struct record_frame frame;
 	while (record_cursor_next(&cursor, &frame, err))
 		resumed.kept[frame.stream] += (int64_t)frame.len;
-	if (cursor.failed || !record_tail_load(files.tail, &tail, err) ||
+	if (cursor.failed || !record_tail_load(files.tail, false, &tail, err) ||
 	    !cut(files.log, cursor.pos, err))
 		return false;
 	resumed.log_len = cursor.pos;

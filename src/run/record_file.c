@@ -33,12 +33,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 #define SHORT_MAX 63
 /* A segment that is just not full, in frames of one byte, and then the largest frame. */
 #define SEGMENT_MAX \
 	(sizeof(struct record_segment) + 2 * RECORD_TAIL_MIN + RECORD_FRAME_HEAD_MAX + \
 	 RECORD_FRAME_MAX)
 #define LOG_BLOCK     (256 * 1024) /* larger than any frame */
+#define EMPTY_LOOKS   20  /* a millisecond apart; only for a log that is full to the byte */
 #define TAIL_ATTEMPTS 200 /* each means that the writer wrote RECORD_TAIL_MIN in the meantime */
 
 static const char *const file_names[] = {"log", "tail.0", "tail.1"};
@@ -185,14 +188,22 @@ static bool try_load(const int fds[2], struct record_tail *tail, bool *changed, 
 	return true;
 }
 
-bool record_tail_load(const int fds[2], struct record_tail *tail, struct err *err)
+bool record_tail_load(const int fds[2], bool log_is_full, struct record_tail *tail, struct err *err)
 {
+	int empty = 0;
 	for (int i = 0; i < TAIL_ATTEMPTS; i++) {
 		bool changed;
 		if (!try_load(fds, tail, &changed, err))
 			return false;
-		if (!changed)
+		if (changed)
+			continue;
+		/* The first segment was begun but its first frame is not there, or never came: all
+		 * output is in the log. */
+		if (tail->newest.generation == 1 && tail->output.len == 0)
+			tail->current = -1;
+		if (tail->current >= 0 || !log_is_full || ++empty == EMPTY_LOOKS)
 			return true;
+		clock_sleep_ms(1);
 	}
 	return err_set(err, ERR_BUSY,
 		       "the command writes its output faster than it can be read at the moment");

@@ -59,8 +59,11 @@ struct record_tail {
 	int64_t newest_bytes; /* bytes of output in the newer file */
 	struct buf output;    /* of both streams, in order */
 };
-/* Fills a zeroed tail, again if need be. ERR_BUSY when the segments were replaced all the time. */
-bool record_tail_load(const int fds[2], struct record_tail *tail, struct err *err) MUST_USE;
+/* Fills a zeroed tail, again if need be. ERR_BUSY when the segments were replaced all the time.
+ * log_is_full: the segments may be in use, so that finding both empty is looked at again: each is
+ * empty for a moment when it is replaced, and a reader may meet one such moment after the other. */
+bool record_tail_load(const int fds[2], bool log_is_full, struct record_tail *tail,
+		      struct err *err) MUST_USE;
 void record_tail_finish(struct record_tail *tail);
 #define AUTO_RECORD_TAIL __attribute__((cleanup(record_tail_finish))) struct record_tail
 
