@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <iconv.h>
+#include <sodium.h>
 #include <stdint.h>
 #include <string.h>
 #include <unistr.h>
@@ -164,4 +165,13 @@ void text_quote(struct buf *out, const char *s, size_t len, size_t max)
 	}
 	if (shown < clean.len || len > max * 2)
 		buf_puts(out, "...");
+}
+
+bool text_from_base64(const char *text, size_t len, int variant, void *out, size_t max, size_t *got)
+{
+	for (size_t i = 0; i < len; i++) {
+		if ((unsigned char)text[i] >= 0x80)
+			return false;
+	}
+	return sodium_base642bin(out, max, text, len, NULL, got, NULL, variant) == 0;
 }

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "base/buf.h"
+#include "base/util.h"
 
 bool text_is_utf8(const char *p, size_t len);
 
@@ -35,5 +36,11 @@ bool text_to_gb18030(struct buf *out, const char *p, size_t len);
 /* Appends s with control characters, quotes and backslashes escaped and at most max bytes of
  * it shown; for quoting hostile values in messages. */
 void text_quote(struct buf *out, const char *s, size_t len, size_t max);
+
+/* Decodes base64 of a variant of libsodium into out. Strict: no character outside the alphabet (nor
+ * bytes beyond ASCII, some of which libsodium takes for the last letter), padding as the variant
+ * wants it, no bits left over; so a value has one spelling. */
+bool text_from_base64(const char *text, size_t len, int variant, void *out, size_t max,
+		      size_t *got) MUST_USE;
 
 #endif

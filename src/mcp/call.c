@@ -111,6 +111,10 @@ static struct json_object *run_handler(const struct catalog_entry *entry, struct
 {
 	struct err err = ERR_INIT;
 	bool ok = entry->tool->call(call, &err);
+	if (call->round.missing != 0 || (ok && round_is_open(&call->round))) {
+		*outcome = "asks";
+		return NULL;
+	}
 	if (!ok && err.code != ERR_NONE) {
 		*outcome = err_name(err.code);
 		return handler_failure(entry, &err);
@@ -130,13 +134,37 @@ static struct json_object *run_handler(const struct catalog_entry *entry, struct
 	return call_result(call);
 }
 
+/* Of the run before, which went as far as a question. */
+static void forget_result(struct tool_call *call)
+{
+	json_object_put(TAKE_PTR(call->structured));
+	json_object_put(TAKE_PTR(call->content));
+	call->is_error = false;
+}
+
+/* Of a schema that is not ours to check, what holds for all: arguments are an object. */
+static bool accepts(const struct catalog_entry *entry, struct json_object *arguments,
+		    struct schema_faults *faults)
+{
+	if (entry->schema != NULL)
+		return schema_validate(entry->schema, arguments, "arguments", faults);
+	if (json_object_is_type(arguments, json_type_object))
+		return true;
+	faults->count++;
+	buf_puts(&faults->lines, "arguments: expected an object");
+	return false;
+}
+
 struct json_object *call_tool(const struct catalog_entry *entry, struct tool_call *call,
 			      struct json_object *arguments, const char **outcome)
 {
-	call->arguments = arguments == NULL ? json_object_new_object() : json_object_get(arguments);
+	if (call->arguments == NULL)
+		call->arguments =
+			arguments == NULL ? json_object_new_object() : json_object_get(arguments);
 	struct schema_faults faults = SCHEMA_FAULTS_INIT;
 	struct json_object *result;
-	if (schema_validate(entry->schema, call->arguments, "arguments", &faults)) {
+	forget_result(call);
+	if (accepts(entry, call->arguments, &faults)) {
 		result = run_handler(entry, call, outcome);
 	} else {
 		*outcome = err_name(ERR_INVALID);
@@ -152,4 +180,5 @@ void call_finish(struct tool_call *call)
 	json_object_put(TAKE_PTR(call->structured));
 	json_object_put(TAKE_PTR(call->content));
 	tool_task_finish(&call->task);
+	round_finish(&call->round);
 }

@@ -5,10 +5,12 @@
 #include "mcp/catalog.h"
 
 /* Returns a new CallToolResult of the newest revision, or NULL when call->task says what the call
- * goes on as, or when the handler broke its promise (logged; to be answered as an internal error).
+ * goes on as, when call->round has something to ask or misses something, or when the handler broke
+ * its promise (logged; to be answered as an internal error).
  * The caller fills in what a call is given, but the arguments, which may be NULL, and releases it
- * with call_finish. *outcome is set to one word for the log: "ok", "task", "failed" (the tool
- * reports a failure as data) or an error's name. */
+ * with call_finish. *outcome is set to one word for the log: "ok", "task", "asks", "failed" (the
+ * tool reports a failure as data) or an error's name. May be called again once what it asked is
+ * answered. */
 struct json_object *call_tool(const struct catalog_entry *entry, struct tool_call *call,
 			      struct json_object *arguments, const char **outcome);
 

@@ -26,20 +26,24 @@ static bool has_object_root(struct json_object *schema)
 	       json_object_is_type(json_get(schema, "properties"), json_type_object);
 }
 
-/* Parses and compiles one schema of a tool; *json is set also on failure. */
+/* NULL with err unless it is JSON with the root that all schemas of tools have. */
+static struct json_object *parse_schema(const char *text, struct err *err)
+{
+	AUTO_JSON *json = json_parse(text, strlen(text), err);
+	if (json == NULL && err->code == ERR_NONE)
+		err_set(err, ERR_INVALID, "the schema is null");
+	else if (json != NULL && !has_object_root(json))
+		err_set(err, ERR_INVALID, "the root must have type \"object\" and properties");
+	else
+		return TAKE_PTR(json);
+	return NULL;
+}
+
+/* Parses and compiles one schema of a tool; *json may be set also on failure. */
 static struct schema *compile_schema(const char *text, struct json_object **json, struct err *err)
 {
-	*json = json_parse(text, strlen(text), err);
-	if (*json == NULL) {
-		if (err->code == ERR_NONE)
-			err_set(err, ERR_INVALID, "the schema is null");
-		return NULL;
-	}
-	if (!has_object_root(*json)) {
-		err_set(err, ERR_INVALID, "the root must have type \"object\" and properties");
-		return NULL;
-	}
-	return schema_compile(*json, err);
+	*json = parse_schema(text, err);
+	return *json == NULL ? NULL : schema_compile(*json, err);
 }
 
 static bool check_output(const struct tool *tool, struct err *err)
@@ -53,8 +57,18 @@ static bool check_output(const struct tool *tool, struct err *err)
 	return ok || err_in(err, "output_schema");
 }
 
+static bool take_foreign_input(struct catalog_entry *entry, struct err *err)
+{
+	entry->input = parse_schema(entry->tool->input_schema, err);
+	if (entry->input == NULL)
+		return err_in(err, "input_schema");
+	return mirror_declare(entry->input, &entry->mirrors, err);
+}
+
 static bool compile_input(struct catalog_entry *entry, struct err *err)
 {
+	if (entry->tool->schema_is_foreign)
+		return take_foreign_input(entry, err);
 	entry->schema = compile_schema(entry->tool->input_schema, &entry->input, err);
 	if (entry->schema == NULL)
 		return err_in(err, "input_schema");

@@ -15,7 +15,7 @@
 struct catalog_entry {
 	const struct tool *tool;
 	struct json_object *input; /* the input schema; schema and mirrors borrow from it */
-	struct schema *schema;
+	struct schema *schema;     /* NULL: arguments are not checked, see schema_is_foreign */
 	struct mirror_params mirrors;
 };
 

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "base/id.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "mcp/era.h"
 #include "mcp/method.h"
@@ -13,8 +15,9 @@
 #include "mcp/rpc.h"
 #include "mcp/stream.h"
 
-#define BATCH_MAX 50 /* elements; only clients of 2025-03-26 send any */
-#define SHOWN_MAX ((size_t)64)
+#define BATCH_MAX        50 /* elements; only clients of 2025-03-26 send any */
+#define SHOWN_MAX        ((size_t)64)
+#define LEGACY_LOG_LEVEL 1 /* info, see era_log_level */
 
 void dispatch_finish(struct dispatch *dispatch)
 {
@@ -49,6 +52,13 @@ static void begin_stream(struct dispatch *d, const struct rpc_message *message,
 	/* Over HTTP a client of the handshake era may lose its connection and come back. */
 	d->stream->ends_call = d->request == NULL || era_of(revision) == ERA_MODERN;
 	d->stream->token = era_progress_token(message->params);
+	/* Without a session a level that was set cannot be remembered; info is the usual one. */
+	if (!d->endpoint->logs)
+		d->stream->log_level = -1;
+	else if (era_of(revision) == ERA_MODERN)
+		d->stream->log_level = era_wanted_log_level(message->params);
+	else
+		d->stream->log_level = LEGACY_LOG_LEVEL;
 }
 
 static int run_method(struct dispatch *d, const struct method *method,
@@ -58,6 +68,7 @@ static int run_method(struct dispatch *d, const struct method *method,
 				   .request = d->request,
 				   .principal = d->principal,
 				   .revision = revision,
+				   .id = message->id,
 				   .params = message->params,
 				   .stream = d->stream,
 				   .error = RPC_ERROR_INIT,
@@ -109,13 +120,30 @@ static int serve_request(struct dispatch *d, const struct rpc_message *message, 
 
 /* --- one message -------------------------------------------------------------------------- */
 
-/* Nobody waits for a response here: the handshake clients that may send one are told "accepted",
- * and the modern era has none. */
-static int serve_response(struct dispatch *d, const struct rpc_message *message, struct buf *out)
+/* For whoever asked on the stream of a call, most likely in another process. */
+static void post_response(struct dispatch *d, const struct rpc_message *message,
+			  struct json_object *value)
+{
+	const struct endpoint *endpoint = d->endpoint;
+	struct err err = ERR_INIT;
+	size_t len;
+	const char *id = rpc_name(message->id);
+	if (endpoint->peer == NULL || id == NULL || !id_is_valid(id))
+		return;
+	const char *text = json_text(value, &len);
+	if (!endpoint->peer->post(endpoint->app, d->principal, id, text, len, &err))
+		log_err(LOG_ERROR, "peer_post", &err);
+}
+
+/* The handshake clients that may send one are always told "accepted"; the modern era has none. */
+static int serve_response(struct dispatch *d, const struct rpc_message *message,
+			  struct json_object *value, struct buf *out)
 {
 	AUTO_RPC_ERROR error = RPC_ERROR_INIT;
-	if (era_decide(message, d->version) == ERA_LEGACY)
+	if (era_decide(message, d->version) == ERA_LEGACY) {
+		post_response(d, message, value);
 		return 202;
+	}
 	rpc_refuse(&error, RPC_REQUEST,
 		   "The server sends no requests, so there is nothing to answer");
 	return write_error(d, NULL, &error, out);
@@ -141,7 +169,7 @@ static int serve_message(struct dispatch *d, struct json_object *value, bool in_
 	d->outcome = "accepted";
 	switch (message.kind) {
 	case RPC_KIND_RESPONSE:
-		return serve_response(d, &message, out);
+		return serve_response(d, &message, value, out);
 	case RPC_KIND_NOTIFICATION:
 		return 202;
 	case RPC_KIND_REQUEST:

@@ -6,6 +6,7 @@
 #include "mcp/endpoint.h"
 
 #include <inttypes.h>
+#include <sodium.h>
 #include <string.h>
 #include <strings.h>
 
@@ -269,6 +270,10 @@ bool endpoint_check(struct endpoint *endpoint, struct err *err)
 	if (endpoint->catalog == NULL)
 		return false;
 	method_prepare(endpoint);
+	if (endpoint->state_key_count == 0) {
+		randombytes_buf(endpoint->state_keys[0].bytes, SIGN_KEY_BYTES);
+		endpoint->state_key_count = 1;
+	}
 	return true;
 }
 

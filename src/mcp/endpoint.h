@@ -4,13 +4,25 @@
 #ifndef SPOOLBOX_MCP_ENDPOINT_H
 #define SPOOLBOX_MCP_ENDPOINT_H
 
+#include "mcp/event.h"
 #include "mcp/http.h"
+#include "mcp/peer.h"
+#include "mcp/prompt.h"
+#include "mcp/resource.h"
 #include "mcp/tool.h"
 
 struct endpoint {
 	void *app; /* handed to tools */
 	const struct tool_list *tools;
-	const struct tool_tasks *tasks; /* NULL: the tasks extension is not offered */
+	const struct tool_tasks *tasks;       /* NULL: the tasks extension is not offered */
+	const struct resource_set *resources; /* NULL: lists are empty and not advertised */
+	const struct prompt_list *prompts;    /* likewise */
+	const struct event_source *events;    /* NULL: nobody can listen */
+	const struct peer *peer;              /* NULL: nothing is asked in the handshake era */
+	bool logs;                            /* log messages are offered to clients */
+	/* For what clients keep for us (requestState, cursors): the key, and the one before it. */
+	struct sign_key state_keys[2];
+	size_t state_key_count; /* 0: a key of this process alone */
 	/* Checks an Authorization header value; see app_authenticate. NULL: no authentication. */
 	bool (*authenticate)(void *app, const char *authorization, const char **principal,
 			     struct err *err);

@@ -80,16 +80,21 @@ static bool is_token(struct json_object *value)
 	       json_object_is_type(value, json_type_int);
 }
 
-static bool is_log_level(struct json_object *value)
+int era_log_level(struct json_object *name)
 {
 	static const char *const levels[] = {"debug", "info",     "notice", "warning",
 					     "error", "critical", "alert",  "emergency"};
-	const char *s = rpc_name(value);
+	const char *s = rpc_name(name);
 	for (size_t i = 0; s != NULL && i < ARRAY_LEN(levels); i++) {
 		if (strcmp(s, levels[i]) == 0)
-			return true;
+			return (int)i;
 	}
-	return false;
+	return -1;
+}
+
+static bool is_log_level(struct json_object *value)
+{
+	return era_log_level(value) >= 0;
 }
 
 static const struct {
@@ -180,6 +185,11 @@ bool era_declares(struct json_object *params, const char *extension)
 	struct json_object *capabilities =
 		json_get(json_get(params, "_meta"), META "clientCapabilities");
 	return is_object(json_get(json_get(capabilities, "extensions"), extension));
+}
+
+int era_wanted_log_level(struct json_object *params)
+{
+	return era_log_level(json_get(json_get(params, "_meta"), META "logLevel"));
 }
 
 /* The envelope of a modern request was checked; in a legacy one another type is no token. */

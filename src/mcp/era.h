@@ -50,6 +50,10 @@ bool era_read(const struct rpc_message *message, const char *version, enum revis
 
 /* Whether the client of a modern request declares an extension in its capabilities. */
 bool era_declares(struct json_object *params, const char *extension);
+/* The rank of a log level by its name, debug being 0; -1: it is none. */
+int era_log_level(struct json_object *name);
+/* The least rank that the client of a modern request takes log messages of; -1: none at all. */
+int era_wanted_log_level(struct json_object *params);
 /* The token that asks for progress notifications, or NULL. Borrowed. */
 struct json_object *era_progress_token(struct json_object *params);
 

@@ -7,17 +7,15 @@
 
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/id.h"
 #include "base/log.h"
-#include "mcp/call.h"
 #include "mcp/catalog.h"
+#include "mcp/method_part.h"
 
-#define TASKS_EXTENSION "io.modelcontextprotocol/tasks"
-#define TASK_POLL_MS    2000 /* a model's client looks for seconds to minutes */
-
-/* Five minutes: lists change only when the program is replaced or its settings are. */
-#define TTL_MS 300000
+/* Lists of what the program or its settings bring along change only when those do. Contents, and
+ * the list of what there is, change at any time. */
+#define TTL_MS   300000
+#define TTL_NOW  0
+#define TTL_NONE (-1) /* not a method whose results say how long they hold */
 
 /* --- what surrounds a result -------------------------------------------------------------- */
 
@@ -34,25 +32,34 @@ static struct json_object *implementation(const struct endpoint *endpoint, enum 
 	return info;
 }
 
+/* What a client was asked for goes into the answer, so nobody else may have it, nor later: but the
+ * members are required even then. A shared cache may hand "public" results to others even if a
+ * token was sent. */
+static void add_lifetime(const struct method *method, const struct method_call *call,
+			 struct json_object *result)
+{
+	bool answers = json_has(call->params, "inputResponses");
+	bool is_private = answers || call->endpoint->authenticate != NULL;
+	json_add_int(result, "ttlMs", answers ? TTL_NOW : method->ttl_ms);
+	json_add_str(result, "cacheScope", is_private ? "private" : "public");
+}
+
 static void finish_modern(const struct method *method, const struct method_call *call,
 			  struct json_object *result)
 {
 	json_add_str(result, "resultType",
 		     call->result_type == NULL ? "complete" : call->result_type);
-	if (method->cacheable) {
-		json_add_int(result, "ttlMs", TTL_MS);
-		/* A shared cache may hand "public" results to others even if a token was sent. */
-		json_add_str(result, "cacheScope",
-			     call->endpoint->authenticate == NULL ? "public" : "private");
-	}
-	struct json_object *meta = json_object_new_object();
-	json_add(meta, "io.modelcontextprotocol/serverInfo",
+	if (method->ttl_ms >= 0 && call->result_type == NULL)
+		add_lifetime(method, call, result);
+	if (!json_has(result, "_meta"))
+		json_add(result, "_meta", json_object_new_object());
+	json_add(json_get(result, "_meta"), "io.modelcontextprotocol/serverInfo",
 		 implementation(call->endpoint, call->revision));
-	json_add(result, "_meta", meta);
 }
 
 bool method_run(const struct method *method, struct method_call *call, struct buf *text)
 {
+	call->method = method->name;
 	if (!method->handle(call))
 		return false;
 	if (call->result == NULL)
@@ -64,6 +71,26 @@ bool method_run(const struct method *method, struct method_call *call, struct bu
 	buf_append(text, written, len);
 	json_object_put(TAKE_PTR(call->result));
 	return true;
+}
+
+bool method_refuse_cursor(struct method_call *call)
+{
+	return json_get(call->params, "cursor") == NULL ||
+	       rpc_in_band(&call->error, RPC_PARAMS,
+			   "params.cursor is not valid: the list is one page, leave it out");
+}
+
+bool method_failed(struct method_call *call, const char *event, const struct err *err)
+{
+	bool is_ours = err->code == ERR_NONE || err->code == ERR_IO || err->code == ERR_INTERNAL;
+	bool is_theirs = err->code == ERR_INVALID || err->code == ERR_NOT_FOUND ||
+			 err->code == ERR_TOO_LARGE || err->code == ERR_DENIED;
+	if (is_ours) {
+		log_err(LOG_ERROR, event, err);
+		return rpc_in_band(&call->error, RPC_INTERNAL, "Internal error");
+	}
+	return rpc_in_band(&call->error, is_theirs ? RPC_PARAMS : RPC_INTERNAL, "%s. %s",
+			   err_message(err), err_next(err));
 }
 
 /* --- discovery ---------------------------------------------------------------------------- */
@@ -110,234 +137,95 @@ static bool ping(struct method_call *call)
 	return true;
 }
 
-/* --- lists: each is one page, so no cursor is ours ---------------------------------------- */
-
-static bool refuse_cursor(struct method_call *call)
+/* Without a session there is nothing to remember it in: in the handshake era messages are sent
+ * from the level info on. */
+bool method_set_log_level(struct method_call *call)
 {
-	return json_get(call->params, "cursor") == NULL ||
-	       rpc_in_band(&call->error, RPC_PARAMS,
-			   "params.cursor is not valid: the list is one page, leave it out");
-}
-
-static bool tools_list(struct method_call *call)
-{
-	call->ready = &call->endpoint->catalog->listing[call->revision];
-	return refuse_cursor(call);
-}
-
-static bool empty_list(struct method_call *call, const char *member)
-{
-	call->result = json_object_new_object();
-	json_add(call->result, member, json_object_new_array());
-	return refuse_cursor(call);
-}
-
-static bool prompts_list(struct method_call *call)
-{
-	return empty_list(call, "prompts");
-}
-
-static bool resources_list(struct method_call *call)
-{
-	return empty_list(call, "resources");
-}
-
-static bool templates_list(struct method_call *call)
-{
-	return empty_list(call, "resourceTemplates");
-}
-
-static bool resources_read(struct method_call *call)
-{
-	struct json_object *uri = json_get(call->params, "uri");
-	if (!json_object_is_type(uri, json_type_string))
-		return rpc_in_band(&call->error, RPC_PARAMS, "params.uri must be a string");
-	bool modern = era_of(call->revision) == ERA_MODERN;
-	rpc_in_band(&call->error, modern ? RPC_PARAMS : RPC_RESOURCE, "Resource not found");
-	call->error.data = json_object_new_object();
-	json_add(call->error.data, "uri", json_object_get(uri));
-	return false;
-}
-
-/* --- tools/call --------------------------------------------------------------------------- */
-
-static bool unknown_tool(struct method_call *call, const char *name)
-{
-	const char *meant = catalog_near(call->endpoint->catalog, name);
-	return rpc_in_band(&call->error, RPC_PARAMS, "Unknown tool \"%.64s\"%s%s%s", name,
-			   meant == NULL ? "; tools/list names those there are"
-					 : "; did you mean \"",
-			   meant == NULL ? "" : meant, meant == NULL ? "" : "\"?");
-}
-
-static struct tool_call begin_tool_call(const struct method_call *call)
-{
-	return (struct tool_call){
-		.app = call->endpoint->app,
-		.principal = call->principal,
-		.stream = call->stream,
-		.takes_task = call->endpoint->tasks != NULL &&
-			      era_of(call->revision) == ERA_MODERN &&
-			      era_declares(call->params, TASKS_EXTENSION),
-	};
-}
-
-static const char *const task_statuses[] = {
-	[TOOL_TASK_WORKING] = "working",
-	[TOOL_TASK_COMPLETED] = "completed",
-	[TOOL_TASK_CANCELLED] = "cancelled",
-};
-
-static struct json_object *describe_task(const struct tool_task *task)
-{
-	char created[CLOCK_RFC3339_LEN], updated[CLOCK_RFC3339_LEN];
-	struct json_object *result = json_object_new_object();
-	json_add_str(result, "taskId", task->id);
-	json_add_str(result, "status", task_statuses[task->status]);
-	json_add_str(result, "statusMessage", task->message);
-	json_add_str(result, "createdAt", clock_rfc3339(task->created_at, created));
-	json_add_str(result, "lastUpdatedAt", clock_rfc3339(task->updated_at, updated));
-	json_add_int(result, "ttlMs", task->ttl_ms);
-	json_add_int(result, "pollIntervalMs", TASK_POLL_MS);
-	return result;
-}
-
-static bool tools_call(struct method_call *call)
-{
-	const char *name = rpc_name(json_get(call->params, "name"));
-	struct json_object *arguments = json_get(call->params, "arguments");
-	if (name == NULL)
+	if (era_log_level(json_get(call->params, "level")) < 0)
 		return rpc_in_band(&call->error, RPC_PARAMS,
-				   "params.name must be the name of a tool");
-	const struct catalog_entry *entry = catalog_find(call->endpoint->catalog, name);
-	if (entry == NULL)
-		return unknown_tool(call, name);
-	call->tool = entry->tool->name;
-	if (era_of(call->revision) == ERA_MODERN && call->request != NULL &&
-	    !mirror_check_params(call->request, &entry->mirrors, arguments, &call->error))
-		return false;
-	struct tool_call tool_call = begin_tool_call(call);
-	call->result = call_tool(entry, &tool_call, arguments, &call->outcome);
-	if (call->result == NULL && tool_call.task.status != TOOL_TASK_NONE) {
-		call->result = describe_task(&tool_call.task);
-		call->result_type = "task";
-	} else if (call->result != NULL) {
-		era_shape(call->result, call->revision);
-		era_shape_content(json_get(call->result, "content"), call->revision);
-	}
-	call_finish(&tool_call);
-	return call->result != NULL || rpc_in_band(&call->error, RPC_INTERNAL, "Internal error");
-}
-
-/* --- the tasks extension ------------------------------------------------------------------ */
-
-static bool check_tasks_client(struct method_call *call)
-{
-	if (era_declares(call->params, TASKS_EXTENSION))
-		return true;
-	rpc_refuse(&call->error, RPC_CAPABILITY,
-		   "The client did not declare the extension " TASKS_EXTENSION);
-	call->error.data = json_literal(
-		"{\"requiredCapabilities\":{\"extensions\":{\"" TASKS_EXTENSION "\":{}}}}");
-	return false;
-}
-
-static bool task_failed(struct method_call *call, const struct err *err)
-{
-	if (err->code == ERR_NOT_FOUND || err->code == ERR_INVALID)
-		return rpc_in_band(&call->error, RPC_PARAMS, "Unknown task");
-	log_err(LOG_ERROR, "tasks", err);
-	return rpc_in_band(&call->error, RPC_INTERNAL, "Internal error");
-}
-
-/* Finds the task that params name; with its result left in tool_call when it is completed. */
-static bool find_task(struct method_call *call, struct tool_call *tool_call, struct tool_task *task)
-{
-	struct err err = ERR_INIT;
-	const char *id = rpc_name(json_get(call->params, "taskId"));
-	if (!check_tasks_client(call))
-		return false;
-	if (id == NULL)
-		return rpc_in_band(&call->error, RPC_PARAMS, "params.taskId must be a string");
-	if (!id_is_valid(id))
-		return rpc_in_band(&call->error, RPC_PARAMS, "Unknown task");
-	*tool_call = begin_tool_call(call);
-	return call->endpoint->tasks->get(tool_call, id, task, &err) || task_failed(call, &err);
-}
-
-static void add_task_result(struct json_object *result, struct tool_call *tool_call)
-{
-	struct json_object *of_call = call_result(tool_call);
-	json_add_str(of_call, "resultType", "complete");
-	json_add(result, "result", of_call);
-}
-
-static bool tasks_get(struct method_call *call)
-{
-	struct tool_call tool_call = {0};
-	struct tool_task task = {0};
-	if (find_task(call, &tool_call, &task)) {
-		call->result = describe_task(&task);
-		if (task.status == TOOL_TASK_COMPLETED)
-			add_task_result(call->result, &tool_call);
-	}
-	call_finish(&tool_call);
-	tool_task_finish(&task);
-	return call->result != NULL;
-}
-
-/* Nothing was asked for, so every answer is to an unknown key, which is to be ignored. */
-static bool tasks_update(struct method_call *call)
-{
-	struct tool_call tool_call = {0};
-	struct tool_task task = {0};
-	bool ok = find_task(call, &tool_call, &task);
-	if (ok && !json_object_is_type(json_get(call->params, "inputResponses"), json_type_object))
-		ok = rpc_in_band(&call->error, RPC_PARAMS,
-				 "params.inputResponses must be an object");
-	if (ok)
-		call->result = json_object_new_object();
-	call_finish(&tool_call);
-	tool_task_finish(&task);
-	return ok;
-}
-
-static bool tasks_cancel(struct method_call *call)
-{
-	struct err err = ERR_INIT;
-	struct tool_call tool_call = {0};
-	struct tool_task task = {0};
-	bool ok = find_task(call, &tool_call, &task);
-	if (ok && task.status == TOOL_TASK_WORKING &&
-	    !call->endpoint->tasks->cancel(&tool_call, task.id, &err))
-		ok = task_failed(call, &err);
-	if (ok)
-		call->result = json_object_new_object();
-	call_finish(&tool_call);
-	tool_task_finish(&task);
-	return ok;
+				   "params.level must be a syslog level name such as \"info\"");
+	return ping(call);
 }
 
 /* --- the table ---------------------------------------------------------------------------- */
 
+/* clang-format off */
 static const struct method methods[] = {
-	{"server/discover", ERA_MODERN, NULL, true, false, discover},
-	{"initialize", ERA_LEGACY, NULL, false, false, initialize},
-	{"ping", ERA_LEGACY, NULL, false, false, ping},
-	{"tools/list", ERA_BOTH, "tools", true, false, tools_list},
-	{"tools/call", ERA_BOTH, "tools", false, false, tools_call},
-	{"prompts/list", ERA_BOTH, NULL, true, false, prompts_list},
-	{"resources/list", ERA_BOTH, NULL, true, false, resources_list},
-	{"resources/templates/list", ERA_BOTH, NULL, true, false, templates_list},
-	{"resources/read", ERA_BOTH, NULL, true, false, resources_read},
-	{"tasks/get", ERA_MODERN, NULL, false, true, tasks_get},
-	{"tasks/update", ERA_MODERN, NULL, false, true, tasks_update},
-	{"tasks/cancel", ERA_MODERN, NULL, false, true, tasks_cancel},
+	{"server/discover", ERA_MODERN, PART_ALWAYS, discover,
+	 NULL, PART_ALWAYS, TTL_MS},
+	{"initialize", ERA_LEGACY, PART_ALWAYS, initialize,
+	 NULL, PART_ALWAYS, TTL_NONE},
+	{"ping", ERA_LEGACY, PART_ALWAYS, ping,
+	 NULL, PART_ALWAYS, TTL_NONE},
+	{"tools/list", ERA_BOTH, PART_ALWAYS, method_tools_list,
+	 "tools", PART_ALWAYS, TTL_MS},
+	{"tools/call", ERA_BOTH, PART_ALWAYS, method_tools_call,
+	 "tools", PART_ALWAYS, TTL_NONE},
+	{"prompts/list", ERA_BOTH, PART_ALWAYS, method_prompts_list,
+	 "prompts", PART_PROMPTS, TTL_MS},
+	{"prompts/get", ERA_BOTH, PART_PROMPTS, method_prompts_get,
+	 "prompts", PART_PROMPTS, TTL_NONE},
+	{"resources/list", ERA_BOTH, PART_ALWAYS, method_resources_list,
+	 "resources", PART_RESOURCES, TTL_NOW},
+	{"resources/templates/list", ERA_BOTH, PART_ALWAYS, method_resources_templates,
+	 "resources", PART_RESOURCES, TTL_MS},
+	{"resources/read", ERA_BOTH, PART_ALWAYS, method_resources_read,
+	 "resources", PART_RESOURCES, TTL_NOW},
+	{"resources/subscribe", ERA_LEGACY, PART_WATCHES, method_resources_watch,
+	 NULL, PART_ALWAYS, TTL_NONE},
+	{"resources/unsubscribe", ERA_LEGACY, PART_WATCHES, method_resources_watch,
+	 NULL, PART_ALWAYS, TTL_NONE},
+	{"completion/complete", ERA_BOTH, PART_COMPLETION, method_complete,
+	 "completions", PART_COMPLETION, TTL_NONE},
+	{"logging/setLevel", ERA_LEGACY, PART_LOGS, method_set_log_level,
+	 "logging", PART_LOGS, TTL_NONE},
+	{"subscriptions/listen", ERA_MODERN, PART_EVENTS, method_listen,
+	 NULL, PART_ALWAYS, TTL_NONE},
+	{"tasks/get", ERA_MODERN, PART_TASKS, method_tasks_get,
+	 "extensions", PART_TASKS, TTL_NONE},
+	{"tasks/update", ERA_MODERN, PART_TASKS, method_tasks_update,
+	 "extensions", PART_TASKS, TTL_NONE},
+	{"tasks/cancel", ERA_MODERN, PART_TASKS, method_tasks_cancel,
+	 "extensions", PART_TASKS, TTL_NONE},
 };
+/* clang-format on */
+
+static bool completes(const struct endpoint *endpoint)
+{
+	const struct prompt_list *prompts = endpoint->prompts;
+	for (size_t i = 0; prompts != NULL && i < prompts->count; i++) {
+		if (prompts->prompts[i]->complete != NULL)
+			return true;
+	}
+	return endpoint->resources != NULL && endpoint->resources->complete != NULL;
+}
+
+bool method_has(const struct endpoint *endpoint, enum method_part part)
+{
+	switch (part) {
+	case PART_ALWAYS:
+		return true;
+	case PART_RESOURCES:
+		return endpoint->resources != NULL;
+	case PART_PROMPTS:
+		return endpoint->prompts != NULL && endpoint->prompts->count > 0;
+	case PART_COMPLETION:
+		return completes(endpoint);
+	case PART_WATCHES:
+		return endpoint->resources != NULL && endpoint->resources->subscribe;
+	case PART_EVENTS:
+		return endpoint->events != NULL;
+	case PART_LOGS:
+		return endpoint->logs;
+	case PART_TASKS:
+		return endpoint->tasks != NULL;
+	}
+	return false;
+}
 
 static bool is_served(const struct endpoint *endpoint, const struct method *method, enum era era)
 {
-	return (method->eras & era) != 0 && (!method->of_tasks || endpoint->tasks != NULL);
+	return (method->eras & era) != 0 && method_has(endpoint, method->served_with);
 }
 
 const struct method *method_find(const struct endpoint *endpoint, const char *name, enum era era)
@@ -349,21 +237,49 @@ const struct method *method_find(const struct endpoint *endpoint, const char *na
 	return NULL;
 }
 
-/* No flags inside: none of them can be kept without a channel to the client. */
+/* --- capabilities ------------------------------------------------------------------------- */
+
+/* Flags within a capability promise that changes are told. In the modern era that takes listeners;
+ * in the handshake era there is no channel, but clients may ask to subscribe all the same. */
+static const struct {
+	const char *capability, *flag;
+	enum era eras;
+	enum method_part part;
+} flags[] = {
+	{"tools", "listChanged", ERA_MODERN, PART_ALWAYS},
+	{"prompts", "listChanged", ERA_MODERN, PART_ALWAYS},
+	{"resources", "listChanged", ERA_MODERN, PART_ALWAYS},
+	{"resources", "subscribe", ERA_BOTH, PART_WATCHES},
+};
+
+static void add_flags(const struct endpoint *endpoint, enum era era,
+		      struct json_object *capabilities)
+{
+	for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
+		struct json_object *capability = json_get(capabilities, flags[i].capability);
+		bool is_told = era == ERA_LEGACY || method_has(endpoint, PART_EVENTS);
+		if (capability != NULL && (flags[i].eras & era) != 0 && is_told &&
+		    method_has(endpoint, flags[i].part))
+			json_add_bool(capability, flags[i].flag, true);
+	}
+}
+
 static struct json_object *capabilities_of(const struct endpoint *endpoint, enum era era)
 {
 	struct json_object *capabilities = json_object_new_object();
-	bool tasks = false;
 	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
 		const struct method *method = &methods[i];
-		if (!is_served(endpoint, method, era))
-			continue;
-		if (method->capability != NULL)
+		if (is_served(endpoint, method, era) && method->capability != NULL &&
+		    method_has(endpoint, method->advertised_with))
 			json_add(capabilities, method->capability, json_object_new_object());
-		tasks |= method->of_tasks;
 	}
-	if (tasks)
-		json_add(capabilities, "extensions", json_literal("{\"" TASKS_EXTENSION "\":{}}"));
+	/* In the modern era a request names its level itself, so no method stands for it. */
+	if (method_has(endpoint, PART_LOGS))
+		json_add(capabilities, "logging", json_object_new_object());
+	if (json_has(capabilities, "extensions"))
+		json_add(json_get(capabilities, "extensions"), TASKS_EXTENSION,
+			 json_object_new_object());
+	add_flags(endpoint, era, capabilities);
 	return capabilities;
 }
 

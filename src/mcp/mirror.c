@@ -73,8 +73,8 @@ static bool decode_sentinel(struct buf *value)
 	size_t len = value->len - head - strlen(SENTINEL_TAIL);
 	AUTO_BUF decoded = BUF_INIT;
 	size_t got;
-	if (sodium_base642bin((unsigned char *)buf_reserve(&decoded, len), len, value->data + head,
-			      len, NULL, &got, NULL, sodium_base64_VARIANT_ORIGINAL) != 0 ||
+	if (!text_from_base64(value->data + head, len, sodium_base64_VARIANT_ORIGINAL,
+			      buf_reserve(&decoded, len), len, &got) ||
 	    !text_is_utf8(buf_str(&decoded), got))
 		return false;
 	buf_clear(value);

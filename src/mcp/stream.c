@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,6 +22,8 @@ void stream_init(struct stream *stream, const struct http_sink *sink,
 	*stream = (struct stream){.sink = sink,
 				  .extra = extra,
 				  .extra_count = extra_count,
+				  .log_level = -1,
+				  .progressed = -1,
 				  .started_ms = clock_mono_ms()};
 }
 
@@ -71,6 +74,60 @@ bool stream_message(struct stream *stream, const char *text, size_t len)
 	return put(stream, &event);
 }
 
+bool stream_notify(struct stream *stream, const char *method, struct json_object *params)
+{
+	AUTO_JSON *message = json_object_new_object();
+	json_add_str(message, "jsonrpc", "2.0");
+	json_add_str(message, "method", method);
+	json_add(message, "params", params);
+	size_t len;
+	const char *text = json_text(message, &len);
+	return stream_message(stream, text, len);
+}
+
+/* --- progress ----------------------------------------------------------------------------- */
+
+/* value is taken; total and message may be NULL. */
+static void notify_progress(struct stream *stream, struct json_object *value,
+			    struct json_object *total, const char *message, size_t len)
+{
+	stream->progressed = json_object_get_double(value);
+	stream->progress_ms = clock_mono_ms();
+	struct json_object *params = json_object_new_object();
+	json_add(params, "progressToken", json_object_get(stream->token));
+	json_add(params, "progress", value);
+	json_add(params, "total", total);
+	if (message != NULL)
+		json_add_strn(params, "message", message, text_cut(message, len, MESSAGE_MAX));
+	stream_notify(stream, "notifications/progress", params);
+}
+
+/* Whole numbers are written without a fraction. */
+static struct json_object *new_number(double number)
+{
+	if (number == floor(number) && fabs(number) < 1e15)
+		return json_object_new_int64((int64_t)number);
+	return json_object_new_double(number);
+}
+
+static bool is_cancelled(const struct stream *stream)
+{
+	return stream->client_gone && stream->ends_call;
+}
+
+bool stream_progress(struct stream *stream, double progress, double total, const char *message)
+{
+	stream->is_counted = true;
+	if (stream->sink->client_gone(stream->sink->ctx))
+		stream->client_gone = true;
+	if (stream->token != NULL && stream->may_open && !stream->client_gone &&
+	    isfinite(progress) && progress > stream->progressed)
+		notify_progress(stream, new_number(progress),
+				isfinite(total) && total >= 0 ? new_number(total) : NULL, message,
+				message == NULL ? 0 : strlen(message));
+	return !is_cancelled(stream);
+}
+
 /* --- while a call waits ------------------------------------------------------------------- */
 
 static bool says_something_new(const struct stream *stream, const char *line)
@@ -82,7 +139,7 @@ static bool progress_is_due(const struct stream *stream, const char *line, int64
 {
 	int64_t since = stream->progress_ms > 0 ? stream->progress_ms : stream->started_ms;
 	int64_t pause = says_something_new(stream, line) ? STREAM_PROGRESS_MS : STREAM_SAME_MS;
-	return stream->token != NULL && now_ms - since >= pause;
+	return stream->token != NULL && !stream->is_counted && now_ms - since >= pause;
 }
 
 /* progress is the time in seconds: it grows with each notification, as it must. */
@@ -96,20 +153,8 @@ static void send_progress(struct stream *stream, const char *line, int64_t now_m
 		buf_clear(&stream->said);
 		buf_puts(&stream->said, line);
 	}
-	struct json_object *params = json_object_new_object();
-	json_add(params, "progressToken", json_object_get(stream->token));
-	json_add(params, "progress", json_object_new_double_s((double)elapsed / 1000, seconds));
-	if (stream->said.len > 0)
-		json_add_strn(params, "message", stream->said.data,
-			      text_cut(stream->said.data, stream->said.len, MESSAGE_MAX));
-	AUTO_JSON *message = json_object_new_object();
-	json_add_str(message, "jsonrpc", "2.0");
-	json_add_str(message, "method", "notifications/progress");
-	json_add(message, "params", params);
-	size_t len;
-	const char *text = json_text(message, &len);
-	stream->progress_ms = now_ms;
-	stream_message(stream, text, len);
+	notify_progress(stream, json_object_new_double_s((double)elapsed / 1000, seconds), NULL,
+			stream->said.len > 0 ? stream->said.data : NULL, stream->said.len);
 }
 
 /* A line that begins with a colon is a comment. */
@@ -138,5 +183,5 @@ bool stream_tick(struct stream *stream, const char *newest_line)
 		else if (silence_is_over(stream, now_ms))
 			keep_alive(stream);
 	}
-	return !(stream->client_gone && stream->ends_call);
+	return !is_cancelled(stream);
 }

@@ -33,10 +33,13 @@ struct stream {
 	bool may_open;  /* the client takes events, and nothing else is answered with it */
 	bool ends_call; /* modern era: a client that goes cancels its call */
 	struct json_object *token; /* progressToken, borrowed; NULL: no progress was asked for */
+	int log_level; /* least rank (era_log_level) of log messages that are sent; -1: none */
 	/* State. */
 	bool is_open, client_gone;
 	int64_t started_ms, written_ms, progress_ms; /* monotonic */
 	struct buf said;                             /* the newest progress message */
+	bool is_counted;   /* the handler reports progress itself, by a count of its own */
+	double progressed; /* the newest progress that was sent; -1: none yet */
 };
 
 /* Nothing is written. sink and extra are borrowed until stream_finish. */
@@ -50,6 +53,13 @@ bool stream_open(struct stream *stream);
 
 /* One message as one event or line. text is JSON on one line. False: the client has gone. */
 bool stream_message(struct stream *stream, const char *text, size_t len);
+
+/* A notification; params are taken. False: the client has gone. */
+bool stream_notify(struct stream *stream, const char *method, struct json_object *params);
+
+/* Progress by the handler's own count, sent at once when it was asked for and has grown. total
+ * below 0: not known; message may be NULL. False as stream_tick. */
+bool stream_progress(struct stream *stream, double progress, double total, const char *message);
 
 /* To be called about twice a second while a call waits; newest_line (NULL: none) is what there is
  * to say of its progress. False when the call is to be cancelled, since its client has gone. */

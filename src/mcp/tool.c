@@ -3,17 +3,38 @@
 
 #include <string.h>
 
+#include "mcp/era.h"
 #include "mcp/schema.h"
 
 void tool_task_finish(struct tool_task *task)
 {
 	free(task->message);
+	json_object_put(task->requests);
+	json_object_put(task->error);
 	*task = (struct tool_task){0};
 }
 
 bool tool_call_tick(struct tool_call *call, const char *newest_line)
 {
 	return call->stream == NULL || stream_tick(call->stream, newest_line);
+}
+
+bool tool_call_progress(struct tool_call *call, double progress, double total, const char *message)
+{
+	return call->stream == NULL || stream_progress(call->stream, progress, total, message);
+}
+
+void tool_call_log(struct tool_call *call, const char *level, const char *text)
+{
+	AUTO_JSON *name = json_new_text(level, strlen(level));
+	struct stream *stream = call->stream;
+	if (stream == NULL || !stream->may_open || stream->log_level < 0 ||
+	    era_log_level(name) < stream->log_level)
+		return;
+	struct json_object *params = json_object_new_object();
+	json_add(params, "level", TAKE_PTR(name));
+	json_add_str(params, "data", text);
+	stream_notify(stream, "notifications/message", params);
 }
 
 /* All four hints are given: the defaults of the protocol are the pessimistic ones. */

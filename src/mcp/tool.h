@@ -14,13 +14,16 @@
 #include "base/id.h"
 #include "base/json.h"
 #include "base/util.h"
+#include "mcp/round.h"
 #include "mcp/stream.h"
 
 /* A call that goes on after its answer (tasks extension). It is durable before it is told. */
 enum tool_task_status {
 	TOOL_TASK_NONE = 0,
 	TOOL_TASK_WORKING,
+	TOOL_TASK_INPUT,     /* input_required: it waits for answers */
 	TOOL_TASK_COMPLETED, /* there is a result, be it one that reports a failure */
+	TOOL_TASK_FAILED,    /* there is a JSON-RPC error */
 	TOOL_TASK_CANCELLED,
 };
 struct tool_task {
@@ -28,7 +31,9 @@ struct tool_task {
 	enum tool_task_status status;
 	char *message; /* what to tell a person of it; NULL: nothing */
 	int64_t created_at, updated_at;
-	int64_t ttl_ms; /* from its creation: how long it can be asked for */
+	int64_t ttl_ms;               /* from its creation: how long it can be asked for */
+	struct json_object *requests; /* with TOOL_TASK_INPUT: key -> {method, params}; owned */
+	struct json_object *error;    /* with TOOL_TASK_FAILED: {code, message}; owned */
 };
 void tool_task_finish(struct tool_task *task);
 
@@ -39,6 +44,7 @@ struct tool_call {
 	struct json_object *arguments; /* an object, never NULL; borrowed */
 	struct stream *stream;         /* see tool_call_tick; NULL: nobody listens */
 	bool takes_task;               /* the client takes a task in place of a result */
+	struct round round;            /* what it asks of the client; see round.h */
 	/* Result, set by the handler: structured becomes structuredContent and, as text, the first
 	 * content block. content (an array of extra blocks) may stay NULL. Both are owned by the
 	 * call. */
@@ -55,6 +61,12 @@ struct tool_call {
  * is to be cancelled. */
 bool tool_call_tick(struct tool_call *call, const char *newest_line);
 
+/* Progress as the handler counts it, when it was asked for. False as above. */
+bool tool_call_progress(struct tool_call *call, double progress, double total, const char *message);
+/* A log message for the client; dropped unless the endpoint logs and the client takes this level.
+ * level: a word of RFC 5424, e.g. "info". */
+void tool_call_log(struct tool_call *call, const char *level, const char *text);
+
 struct tool {
 	const char *name;
 	const char *title;
@@ -62,6 +74,12 @@ struct tool {
 	const char *input_schema;  /* JSON text; object root, additionalProperties false */
 	const char *output_schema; /* JSON text; object root; NULL: none */
 	bool read_only, destructive, idempotent, open_world;
+	/* The input schema goes to clients as it is and is not checked here: it may use keywords
+	 * that schema.h does not know. No tool of the product sets this: model APIs refuse such
+	 * schemas. */
+	bool schema_is_foreign;
+	/* It always goes on as a task: refused to clients that take none. */
+	bool task_only;
 	/* False with err: answered as an isError result with {error, message, fix, usage,
 	 * retryable}: the last says whether the same call may succeed later. */
 	bool (*call)(struct tool_call *call, struct err *err);
@@ -80,6 +98,10 @@ struct tool_tasks {
 		    struct err *err);
 	/* Asks for its end; success when it ended already. */
 	bool (*cancel)(struct tool_call *call, const char *id, struct err *err);
+	/* Answers to what a task asked: key -> result. Unknown and answered keys are ignored. NULL:
+	 * no task of this endpoint ever asks. */
+	bool (*update)(struct tool_call *call, const char *id, struct json_object *answers,
+		       struct err *err);
 };
 
 /* All tools of the product. */

@@ -176,7 +176,7 @@ static bool refuse_absent(struct text file, struct text old_text, struct err *er
 		"old_text does not occur in the file; its first %lld line(s) do, at line %lld, "
 		"but then old_text has \"%s\" where the file has \"%s\" (line %lld)",
 		(long long)near.agreeing, (long long)near.line, buf_str(&want), buf_str(&got),
-		(long long)(near.line + near.agreeing));
+		(long long)near.line + near.agreeing);
 	return err_hint(err, "Read the file with read_text and copy the passage as it is now.");
 }
 

@@ -392,7 +392,7 @@ static bool cancel_exec_task(struct tool_call *call, const char *id, struct err 
 	return find_task(call, id, &row, err) && task_cancel(call->app, &row, err);
 }
 
-const struct tool_tasks toolset_tasks = {get_exec_task, cancel_exec_task};
+const struct tool_tasks toolset_tasks = {get_exec_task, cancel_exec_task, NULL};
 
 /* --- schema -------------------------------------------------------------------------------- */
 

@@ -196,7 +196,7 @@ static bool call_read(struct tool_call *call, struct err *err)
 		page.first = 1;
 	if (page.limit == 0)
 		page.limit = LINES_DEFAULT;
-	bool complete;
+	bool complete = false;
 	bool ok = page_read(&page, fd, st.st_size, &complete, err);
 	if (ok) {
 		call->structured = json_object_new_object();

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "mcp/args.h"
+#include "mcp/confirm.h"
 #include "mcp/target.h"
 #include "mcp/toolset.h"
 
@@ -251,8 +252,12 @@ const struct tool tool_create_sandbox = {
 static bool destroy(struct tool_call *call, bool delete_files, struct err *err)
 {
 	const char *handle;
+	char id[ID_LEN + 1];
 	if (!args_sandbox(call, &handle, err))
 		return false;
+	enum confirm confirm = delete_files ? confirm_delete(call, &handle, id, err) : CONFIRM_GO;
+	if (confirm != CONFIRM_GO)
+		return confirm == CONFIRM_ASKED;
 	struct sandbox_destroyed done = {0};
 	if (!sandbox_destroy(call->app, call->principal, handle, delete_files, &done, err))
 		return false;

@@ -1,6 +1,6 @@
 /*
- * Keys and link tokens over libsodium. A key file is complete and on disk before its name
- * appears, and a name that is taken is never replaced: whoever loses reads the winner's key.
+ * Keys, link tokens and sealed data over libsodium. A key file is complete and on disk before its
+ * name appears, and a name that is taken is never replaced: whoever loses reads the winner's key.
  */
 #include "store/sign.h"
 
@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/fs.h"
+#include "base/text.h"
 
 #define STAMP_BYTES   8
 #define SIGNED_BYTES  (ID_BYTES + STAMP_BYTES)
@@ -141,11 +142,8 @@ bool sign_check(const struct sign_key *key, const char *token, int64_t now,
 {
 	unsigned char bytes[TOKEN_BYTES];
 	size_t len;
-	/* libsodium refuses characters outside the alphabet, padding, and bits that are left over:
-	 * one token has one spelling. */
 	if (strnlen(token, SIGN_TOKEN_LEN + 1) != SIGN_TOKEN_LEN ||
-	    sodium_base642bin(bytes, sizeof(bytes), token, SIGN_TOKEN_LEN, NULL, &len, NULL,
-			      TOKEN_VARIANT) != 0 ||
+	    !text_from_base64(token, SIGN_TOKEN_LEN, TOKEN_VARIANT, bytes, sizeof(bytes), &len) ||
 	    len != sizeof(bytes))
 		return bad_token(err);
 	if (crypto_auth_hmacsha256_verify(bytes + SIGNED_BYTES, bytes, SIGNED_BYTES, key->bytes) !=
@@ -166,4 +164,67 @@ bool sign_equal(const char *a, const char *b)
 	sign_key_from_text(&left, a);
 	sign_key_from_text(&right, b);
 	return sodium_memcmp(left.bytes, right.bytes, sizeof(left.bytes)) == 0;
+}
+
+/* --- sealed data -------------------------------------------------------------------------- */
+
+#define NONCE_BYTES crypto_aead_xchacha20poly1305_ietf_NPUBBYTES
+#define TAG_BYTES   crypto_aead_xchacha20poly1305_ietf_ABYTES
+#define SEAL_BYTES  (1 + NONCE_BYTES + TAG_BYTES) /* what sealing adds: key id, nonce and tag */
+
+_Static_assert(SIGN_KEY_BYTES == crypto_aead_xchacha20poly1305_ietf_KEYBYTES, "key of XChaCha20");
+
+/* Tells keys apart, not what they are. Two keys may share it: then both are tried. */
+static unsigned char key_id(const struct sign_key *key)
+{
+	unsigned char digest[crypto_generichash_BYTES];
+	crypto_generichash(digest, sizeof(digest), key->bytes, sizeof(key->bytes), NULL, 0);
+	return digest[0];
+}
+
+void sign_seal(const struct sign_key *key, const void *data, size_t len, const void *context,
+	       size_t context_len, struct buf *out)
+{
+	AUTO_BUF sealed = BUF_INIT;
+	unsigned char *bytes = (unsigned char *)buf_reserve(&sealed, SEAL_BYTES + len);
+	bytes[0] = key_id(key);
+	randombytes_buf(bytes + 1, NONCE_BYTES);
+	crypto_aead_xchacha20poly1305_ietf_encrypt(bytes + 1 + NONCE_BYTES, NULL, data, len,
+						   context, context_len, NULL, bytes + 1,
+						   key->bytes);
+	size_t room = sodium_base64_ENCODED_LEN(SEAL_BYTES + len, TOKEN_VARIANT);
+	char *text = buf_reserve(out, room);
+	sodium_bin2base64(text, room, bytes, SEAL_BYTES + len, TOKEN_VARIANT);
+	out->len += room - 1; /* the NUL is not counted */
+}
+
+static bool bad_seal(struct err *err)
+{
+	return err_set(err, ERR_DENIED,
+		       "the sealed text is not valid: it was changed or cut, it belongs to "
+		       "something else, or its key was replaced");
+}
+
+bool sign_open(const struct sign_key *keys, size_t key_count, const char *sealed,
+	       const void *context, size_t context_len, struct buf *out, struct err *err)
+{
+	AUTO_BUF decoded = BUF_INIT;
+	size_t text_len = strlen(sealed), len;
+	unsigned char *bytes = (unsigned char *)buf_reserve(&decoded, text_len);
+	if (!text_from_base64(sealed, text_len, TOKEN_VARIANT, bytes, text_len, &len) ||
+	    len < SEAL_BYTES)
+		return bad_seal(err);
+	unsigned char *plain = (unsigned char *)buf_reserve(out, len - SEAL_BYTES);
+	for (size_t i = 0; i < key_count; i++) {
+		if (key_id(&keys[i]) == bytes[0] &&
+		    crypto_aead_xchacha20poly1305_ietf_decrypt(
+			    plain, NULL, NULL, bytes + 1 + NONCE_BYTES, len - 1 - NONCE_BYTES,
+			    context, context_len, bytes + 1, keys[i].bytes) == 0) {
+			out->len += len - SEAL_BYTES;
+			out->data[out->len] = '\0';
+			return true;
+		}
+	}
+	out->data[out->len] = '\0';
+	return bad_seal(err);
 }

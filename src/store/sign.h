@@ -42,6 +42,16 @@ void sign_link(const struct sign_key *key, const char *id, int64_t expires_at,
 bool sign_check(const struct sign_key *key, const char *token, int64_t now,
 		char id[static ID_LEN + 1], struct err *err) MUST_USE;
 
+/* Seals data (XChaCha20-Poly1305), bound to context, which is not in it: appends base64url without
+ * padding to out. The first byte tells the key, so that a key can be replaced while what it sealed
+ * is still under way. */
+void sign_seal(const struct sign_key *key, const void *data, size_t len, const void *context,
+	       size_t context_len, struct buf *out);
+/* Opens it with whichever of the keys it was sealed with; appends the data. ERR_DENIED, whatever is
+ * wrong with it. */
+bool sign_open(const struct sign_key *keys, size_t key_count, const char *sealed,
+	       const void *context, size_t context_len, struct buf *out, struct err *err) MUST_USE;
+
 /* Constant-time equality of two texts of any length. */
 bool sign_equal(const char *a, const char *b);
 

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/text.h"
+
 static const struct {
 	const char *header;
 	bool in_colons; /* a byte sequence of structured fields: :base64: */
@@ -31,8 +33,8 @@ static bool decode(const char *value, size_t len, bool in_colons, unsigned char 
 		len--;
 	unsigned char digest[32];
 	size_t got;
-	if (sodium_base642bin(digest, sizeof(digest), value, len, NULL, &got, NULL,
-			      sodium_base64_VARIANT_ORIGINAL) != 0 ||
+	if (!text_from_base64(value, len, sodium_base64_VARIANT_ORIGINAL, digest, sizeof(digest),
+			      &got) ||
 	    got != sizeof(digest))
 		return false;
 	memcpy(sha256, digest, sizeof(digest));

@@ -169,6 +169,36 @@ TEST(usage_shows_required_arguments_and_names_the_others)
 }
 TEST_END
 
+TEST(a_foreign_schema_may_use_any_keyword_but_keeps_the_root)
+{
+	static const struct {
+		const char *schema, *said;
+	} cases[] = {
+		{"{\"type\":\"object\",\"properties\":{\"a\":{\"$ref\":\"#/$defs/x\"}},"
+		 "\"$defs\":{\"x\":{}},\"allOf\":[{\"anyOf\":[{}]}]}",
+		 ""},
+		{"{\"type\":\"object\"}", "properties"},
+		{"{\"properties\":{}}", "type"},
+		{"[]", "type"},
+		{"null", "null"},
+		{"{", "input_schema"},
+		{"{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"number\","
+		 "\"x-mcp-header\":\"A\"}}}",
+		 "x-mcp-header"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct tool tool = good;
+		tool.name = "foreign";
+		tool.schema_is_foreign = true;
+		tool.input_schema = cases[i].schema;
+		expect(&tool, cases[i].said);
+		tool.schema_is_foreign = false;
+		if (i == 0)
+			expect(&tool, "$");
+	}
+}
+TEST_END
+
 int main(void)
 {
 	const TTest *const unit_tests[] = {
@@ -178,6 +208,7 @@ int main(void)
 		output_schemas_are_checked_too_and_may_be_open,
 		an_endpoint_with_a_bad_tool_does_not_start,
 		usage_shows_required_arguments_and_names_the_others,
+		a_foreign_schema_may_use_any_keyword_but_keeps_the_root,
 	};
 	return unit_run("catalog", unit_tests, ARRAY_LEN(unit_tests));
 }

@@ -275,18 +275,49 @@ static inline struct json_object *kit_raw(const char *body, const char *version,
 	"\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\"," \
 	"\"io.modelcontextprotocol/clientCapabilities\":{}}"
 
-/* A modern request with right headers; params without braces, e.g. "\"name\":\"echo\",". */
-static inline void kit_modern(struct mem *m, struct buf *body, const char *method, const char *name,
-			      const char *params)
+/* A modern request with right headers; params without braces, e.g. "\"name\":\"echo\",". meta:
+ * what _meta holds besides the version, capabilities among it. */
+static inline void kit_modern_as(struct mem *m, struct buf *body, const char *method,
+				 const char *name, const char *params, const char *meta)
 {
 	buf_printf(body,
-		   "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"%s\",\"params\":{%s" KIT_CLAIMS "}}",
-		   method, params);
+		   "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"%s\",\"params\":{%s\"_meta\":{"
+		   "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",%s}}}",
+		   method, params, meta);
 	kit_post(m, body->data);
 	mem_header(m, "mcp-protocol-version", "2026-07-28");
 	mem_header(m, "mcp-method", method);
 	if (name != NULL)
 		mem_header(m, "mcp-name", name);
+}
+
+#define KIT_CAN(capabilities) "\"io.modelcontextprotocol/clientCapabilities\":{" capabilities "}"
+
+/* The same by a client that declares nothing. */
+static inline void kit_modern(struct mem *m, struct buf *body, const char *method, const char *name,
+			      const char *params)
+{
+	kit_modern_as(m, body, method, name, params, KIT_CAN(""));
+}
+
+/* The messages of a stream as an array; comments are left out. */
+static inline struct json_object *kit_events(const struct mem *m)
+{
+	static const char head[] = "event: message\ndata: ";
+	struct json_object *events = json_object_new_array();
+	ck_assert(mem_has_field(m, "content-type", "text/event-stream"));
+	for (const char *p = buf_str(&m->out); *p != '\0'; p = strstr(p, "\n\n") + 2) {
+		struct err err = ERR_INIT;
+		ck_assert_ptr_nonnull(strstr(p, "\n\n"));
+		if (*p == ':')
+			continue;
+		ck_assert_int_eq(strncmp(p, head, strlen(head)), 0);
+		p += strlen(head);
+		struct json_object *event = json_parse(p, strcspn(p, "\n"), &err);
+		ck_ok(event != NULL, err);
+		json_push(events, event);
+	}
+	return events;
 }
 
 static inline struct json_object *kit_ask_modern(const char *method, const char *name,

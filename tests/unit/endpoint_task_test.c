@@ -63,6 +63,15 @@ static const struct tool slow_tool = {
 	.call = call_slow,
 };
 
+static const struct tool long_tool = {
+	.name = "long",
+	.title = "Long",
+	.description = "Goes on as a task or not at all.",
+	.input_schema = KIT_SCHEMA("\"as_task\":{\"type\":\"boolean\"}", ""),
+	.task_only = true,
+	.call = call_slow,
+};
+
 static bool get_slow(struct tool_call *call, const char *id, struct tool_task *task,
 		     struct err *err)
 {
@@ -73,6 +82,10 @@ static bool get_slow(struct tool_call *call, const char *id, struct tool_task *t
 				   .created_at = 1790000000123,
 				   .updated_at = 1790000001000,
 				   .ttl_ms = 90000};
+	if (slow.status == TOOL_TASK_INPUT)
+		task->requests = json_literal("{\"sure\":{\"method\":\"elicitation/create\"}}");
+	if (slow.status == TOOL_TASK_FAILED)
+		task->error = json_literal("{\"code\":-32603,\"message\":\"broken\"}");
 	if (slow.status == TOOL_TASK_COMPLETED) {
 		call->structured = json_literal("{\"exit\":3}");
 		call->is_error = slow.result_fails;
@@ -90,7 +103,21 @@ static bool cancel_slow(struct tool_call *call, const char *id, struct err *err)
 	return true;
 }
 
-static const struct tool_tasks slow_tasks = {get_slow, cancel_slow};
+static const struct tool_tasks slow_tasks = {get_slow, cancel_slow, NULL};
+
+static bool update_slow(struct tool_call *call, const char *id, struct json_object *answers,
+			struct err *err)
+{
+	ck_assert_str_eq(call->principal, "tester");
+	ck_assert_str_eq(id, TASK_ID);
+	if (json_has(answers, "late"))
+		return err_set(err, ERR_NOT_FOUND, "gone meanwhile");
+	if (slow.status == TOOL_TASK_INPUT && json_has(answers, "sure"))
+		slow.status = TOOL_TASK_WORKING;
+	return true;
+}
+
+static const struct tool_tasks asking_tasks = {get_slow, cancel_slow, update_slow};
 
 /* --- requests ------------------------------------------------------------------------------ */
 
@@ -341,6 +368,24 @@ TEST(a_client_that_does_not_declare_never_gets_a_task)
 }
 TEST_END
 
+TEST(a_tool_that_is_always_a_task_does_not_run_for_who_takes_none)
+{
+#define LONG "\"name\":\"long\",\"arguments\":{\"as_task\":true},"
+	AUTO_JSON *task = ask("tools/call", "long", LONG META(DECLARED), 200);
+	ck_assert_str_eq(kit_text(task, "result.resultType"), "task");
+	kit_calls = 0;
+	AUTO_JSON *refusal = ask("tools/call", "long", LONG META(REST "{}"), 400);
+	ck_assert_int_eq(kit_code(refusal), -32021);
+	struct json_object *extensions =
+		kit_at(refusal, "error.data.requiredCapabilities.extensions");
+	ck_assert(json_object_is_type(json_get(extensions, EXTENSION), json_type_object));
+	AUTO_JSON *legacy_refusal =
+		kit_ask_legacy("2025-11-25", "tools/call", "{" LONG "\"_meta\":{}}", 200);
+	ck_assert_int_eq(kit_code(legacy_refusal), -32602);
+	ck_assert_int_eq(kit_calls, 0);
+}
+TEST_END
+
 TEST(task_methods_are_refused_to_who_does_not_declare)
 {
 	static const char *const methods[] = {"tasks/get", "tasks/update", "tasks/cancel"};
@@ -438,6 +483,54 @@ TEST(update_is_acknowledged_and_wants_an_object)
 }
 TEST_END
 
+/* checklist 79, 81 */
+TEST(a_task_that_asks_or_failed_says_what_belongs_to_it)
+{
+	slow.status = TOOL_TASK_INPUT;
+	AUTO_JSON *asks = ask("tasks/get", TASK_ID, WITH_ID META(DECLARED), 200);
+	ck_assert_str_eq(kit_text(asks, "result.status"), "input_required");
+	ck_assert_str_eq(kit_text(asks, "result.resultType"), "complete");
+	ck_assert_str_eq(kit_text(asks, "result.inputRequests.sure.method"), "elicitation/create");
+	ck_assert(!json_has(json_get(asks, "result"), "result"));
+	ck_assert(!json_has(json_get(asks, "result"), "requestState"));
+	slow.status = TOOL_TASK_FAILED;
+	AUTO_JSON *failed = ask("tasks/get", TASK_ID, WITH_ID META(DECLARED), 200);
+	ck_assert_str_eq(kit_text(failed, "result.status"), "failed");
+	ck_assert_str_eq(kit_text(failed, "result.error.message"), "broken");
+	ck_assert(!json_has(json_get(failed, "result"), "result"));
+	ck_assert(!json_has(json_get(failed, "result"), "inputRequests"));
+	AUTO_JSON *over = ask("tasks/cancel", TASK_ID, WITH_ID META(DECLARED), 200);
+	ck_assert_int_eq(kit_code(over), 0);
+	ck_assert_int_eq(slow.cancels, 0);
+	slow.status = TOOL_TASK_INPUT;
+	AUTO_JSON *cancelled = ask("tasks/cancel", TASK_ID, WITH_ID META(DECLARED), 200);
+	ck_assert_int_eq(kit_code(cancelled), 0);
+	ck_assert_int_eq(slow.cancels, 1);
+}
+TEST_END
+
+TEST(answers_reach_the_task_that_asked)
+{
+	kit.tasks = &asking_tasks;
+	slow.status = TOOL_TASK_INPUT;
+	AUTO_JSON *unknown = ask("tasks/update", TASK_ID,
+				 WITH_ID "\"inputResponses\":{\"other\":{}}," META(DECLARED), 200);
+	ck_assert_int_eq(kit_code(unknown), 0);
+	ck_assert_int_eq(slow.status, TOOL_TASK_INPUT);
+	AUTO_JSON *null = ask("tasks/update", TASK_ID,
+			      WITH_ID "\"inputResponses\":null," META(DECLARED), 200);
+	ck_assert_int_eq(kit_code(null), -32602);
+	AUTO_JSON *sure = ask("tasks/update", TASK_ID,
+			      WITH_ID "\"inputResponses\":{\"sure\":{}}," META(DECLARED), 200);
+	ck_assert_str_eq(kit_text(sure, "result.resultType"), "complete");
+	ck_assert_int_eq(json_object_object_length(json_get(sure, "result")), 2);
+	ck_assert_int_eq(slow.status, TOOL_TASK_WORKING);
+	AUTO_JSON *late = ask("tasks/update", TASK_ID,
+			      WITH_ID "\"inputResponses\":{\"late\":{}}," META(DECLARED), 200);
+	ck_assert_int_eq(kit_code(late), -32602);
+}
+TEST_END
+
 TEST(the_name_header_must_be_the_task_id)
 {
 	AUTO_JSON *answer = ask("tasks/get", "other", WITH_ID META(DECLARED), 400);
@@ -474,7 +567,7 @@ TEST_END
 
 int main(void)
 {
-	static const struct tool *const tools[] = {&slow_tool};
+	static const struct tool *const tools[] = {&slow_tool, &long_tool};
 	static const struct tool_list list = {tools, ARRAY_LEN(tools)};
 	const TTest *const tests[] = {
 		progress_comes_before_the_one_response_and_none_after_it,
@@ -487,11 +580,14 @@ int main(void)
 		nothing_streams_out_of_a_batch,
 		a_declaring_client_gets_a_task_of_exactly_these_members,
 		a_client_that_does_not_declare_never_gets_a_task,
+		a_tool_that_is_always_a_task_does_not_run_for_who_takes_none,
 		task_methods_are_refused_to_who_does_not_declare,
 		tasks_get_tells_each_status_with_what_belongs_to_it,
 		unknown_and_malformed_ids_are_answered_alike,
 		cancel_is_acknowledged_and_asks_only_for_what_still_works,
 		update_is_acknowledged_and_wants_an_object,
+		a_task_that_asks_or_failed_says_what_belongs_to_it,
+		answers_reach_the_task_that_asked,
 		the_name_header_must_be_the_task_id,
 		what_is_advertised_is_what_is_served,
 	};

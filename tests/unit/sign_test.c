@@ -73,14 +73,14 @@ TEST(no_changed_token_is_good)
 	setup();
 	char token[SIGN_TOKEN_LEN + 2];
 	sign_link(&key, id, 5000, token);
-	static const char alphabet[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/=. %\n";
+	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456"
+				       "789-_+/=. %\n\x80\xDF\xFF";
 	for (size_t at = 0; at < SIGN_TOKEN_LEN; at++) {
 		char right = token[at];
 		for (const char *c = alphabet; *c != '\0'; c++) {
 			token[at] = *c;
 			ck_assert_msg(check(token, 0) == (*c == right ? ERR_NONE : ERR_DENIED),
-				      "position %zu, character %c", at, *c);
+				      "position %zu, character %d", at, *c);
 		}
 		token[at] = right;
 	}
@@ -204,6 +204,72 @@ TEST(a_damaged_key_file_is_refused_and_not_replaced)
 }
 TEST_END
 
+/* --- sealed data -------------------------------------------------------------------------- */
+
+static bool opens(const struct sign_key *keys, size_t count, const char *sealed,
+		  const char *context, const char *wanted)
+{
+	struct err err = ERR_INIT;
+	AUTO_BUF out = BUF_INIT;
+	buf_puts(&out, "before ");
+	bool ok = sign_open(keys, count, sealed, context, strlen(context), &out, &err);
+	if (!ok) {
+		ck_assert_int_eq(err.code, ERR_DENIED);
+		ck_assert_str_eq(buf_str(&out), "before ");
+		return false;
+	}
+	ck_assert_int_eq(strncmp(out.data, "before ", 7), 0);
+	ck_assert_str_eq(out.data + 7, wanted);
+	return true;
+}
+
+TEST(sealed_data_opens_with_its_key_and_context_only)
+{
+	struct sign_key keys[2];
+	sign_key_from_text(&keys[0], "one");
+	sign_key_from_text(&keys[1], "two");
+	static const char *const texts[] = {"", "x", "a longer text with some words in it"};
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		AUTO_BUF sealed = BUF_INIT, again = BUF_INIT;
+		sign_seal(&keys[0], texts[i], strlen(texts[i]), "here", 4, &sealed);
+		sign_seal(&keys[0], texts[i], strlen(texts[i]), "here", 4, &again);
+		ck_assert_str_ne(sealed.data, again.data); /* a nonce is used once */
+		ck_assert_uint_eq(sealed.len, strlen(sealed.data));
+		ck_assert_uint_eq(strspn(sealed.data, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop"
+						      "qrstuvwxyz0123456789-_"),
+				  sealed.len);
+		ck_assert(opens(keys, 2, sealed.data, "here", texts[i]));
+		ck_assert(opens(keys, 1, sealed.data, "here", texts[i]));
+		ck_assert(!opens(keys + 1, 1, sealed.data, "here", ""));
+		ck_assert(!opens(keys, 0, sealed.data, "here", ""));
+		ck_assert(!opens(keys, 2, sealed.data, "there", ""));
+		ck_assert(!opens(keys, 2, sealed.data, "", ""));
+		const struct sign_key rotated[] = {keys[1], keys[0]};
+		ck_assert(opens(rotated, 2, sealed.data, "here", texts[i]));
+	}
+}
+TEST_END
+
+TEST(no_changed_sealed_data_opens)
+{
+	struct sign_key one;
+	sign_key_from_text(&one, "one");
+	AUTO_BUF sealed = BUF_INIT;
+	sign_seal(&one, "text", 4, "here", 4, &sealed);
+	ck_assert(opens(&one, 1, sealed.data, "here", "text"));
+	for (size_t i = 0; i < sealed.len; i++) {
+		AUTO_FREE char *copy = xstrdup(sealed.data);
+		copy[i] = copy[i] == 'A' ? 'B' : 'A';
+		ck_assert_msg(!opens(&one, 1, copy, "here", ""), "changed at %zu", i);
+		copy[i] = '\0';
+		ck_assert_msg(!opens(&one, 1, copy, "here", ""), "cut at %zu", i);
+	}
+	buf_putc(&sealed, 'A');
+	ck_assert(!opens(&one, 1, sealed.data, "here", ""));
+	ck_assert(!opens(&one, 1, "not base64!", "here", ""));
+}
+TEST_END
+
 int main(void)
 {
 	const TTest *const unit_tests[] = {
@@ -215,6 +281,8 @@ int main(void)
 		a_key_file_is_made_once_and_private,
 		many_that_make_a_key_at_once_agree_on_one,
 		a_damaged_key_file_is_refused_and_not_replaced,
+		sealed_data_opens_with_its_key_and_context_only,
+		no_changed_sealed_data_opens,
 	};
 	return unit_run("sign", unit_tests, ARRAY_LEN(unit_tests));
 }

@@ -237,6 +237,76 @@ TEST(in_lines_a_message_is_a_line_and_silence_stays_silence)
 }
 TEST_END
 
+/* --- progress by the handler's own count -------------------------------------------------- */
+
+/* How many notifications of progress were written, whatever else was. */
+static int progress_count(void)
+{
+	int count = 0;
+	for (const char *p = buf_str(&mem.out); (p = strstr(p, "/progress\"")) != NULL; p++)
+		count++;
+	return count;
+}
+
+/* checklist 64 */
+TEST(counted_progress_is_sent_at_once_and_only_when_it_grows)
+{
+	static const struct {
+		double progress, total;
+		const char *message, *params;
+	} steps[] = {
+		{0, 100, NULL, "{\"progressToken\":\"t\",\"progress\":0,\"total\":100}"},
+		{50, 100, "half",
+		 "{\"progressToken\":\"t\",\"progress\":50,\"total\":100,"
+		 "\"message\":\"half\"}"},
+		{50.5, -1, NULL, "{\"progressToken\":\"t\",\"progress\":50.5}"},
+	};
+	open_stream("\"t\"");
+	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+		ck_assert(stream_progress(&stream, steps[i].progress, steps[i].total,
+					  steps[i].message));
+		ck_assert_int_eq(progress_count(), (int)i + 1);
+		AUTO_JSON *event = last_event();
+		ck_assert_str_eq(json_text(json_get(event, "params"), NULL), steps[i].params);
+	}
+	static const double no_growth[] = {50.5, 50, 0, -1, 0.0 / 0.0, 1.0 / 0.0};
+	for (size_t i = 0; i < ARRAY_LEN(no_growth); i++)
+		ck_assert(stream_progress(&stream, no_growth[i], 100, NULL));
+	ck_assert_int_eq(progress_count(), 3);
+	/* the clock does not count any more */
+	later(STREAM_QUIET_MS);
+	ck_assert(stream_tick(&stream, "line"));
+	ck_assert_int_eq(progress_count(), 3);
+	ck_assert_int_eq(mem.writes, 4); /* but the stream is kept alive */
+	close_stream();
+}
+TEST_END
+
+TEST(counted_progress_needs_a_token_and_a_client_that_takes_it)
+{
+	open_stream(NULL);
+	ck_assert(stream_progress(&stream, 1, 2, NULL));
+	ck_assert_int_eq(mem.begins, 0);
+	close_stream();
+	open_stream("1");
+	stream.may_open = false;
+	ck_assert(stream_progress(&stream, 1, 2, NULL));
+	ck_assert_int_eq(mem.begins, 0);
+	close_stream();
+	open_stream("1");
+	mem.gone = true;
+	ck_assert(!stream_progress(&stream, 1, 2, NULL));
+	ck_assert_int_eq(mem.begins, 0);
+	close_stream();
+	open_stream("1");
+	mem.gone = true;
+	stream.ends_call = false;
+	ck_assert(stream_progress(&stream, 1, 2, NULL));
+	ck_assert_int_eq(mem.begins, 0);
+	close_stream();
+}
+TEST_END
+
 int main(void)
 {
 	const TTest *const tests[] = {
@@ -250,6 +320,8 @@ int main(void)
 		a_legacy_client_that_has_gone_ends_nothing,
 		a_client_that_takes_no_events_is_still_seen_to_go,
 		in_lines_a_message_is_a_line_and_silence_stays_silence,
+		counted_progress_is_sent_at_once_and_only_when_it_grows,
+		counted_progress_needs_a_token_and_a_client_that_takes_it,
 	};
 	return unit_run("stream", tests, ARRAY_LEN(tests));
 }
