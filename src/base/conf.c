@@ -23,12 +23,12 @@
 #define DAY      86400LL
 #define TEXT_MAX 4096 /* longest value of a setting */
 
-enum type { TEXT, SECRET, TOKEN, PATH, URL, COUNT, SIZE, SECONDS, CORES, NETWORK, LEVEL };
+enum type { TEXT, SECRET, TOKEN, PATH, URL, COUNT, SIZE, SECONDS, CORES, NETWORK, CONFIRM, LEVEL };
 
 static const char *const type_names[] = {
-	[TEXT] = "text",       [SECRET] = "secret", [TOKEN] = "secret",    [PATH] = "absolute path",
-	[URL] = "http(s) URL", [COUNT] = "count",   [SIZE] = "bytes",      [SECONDS] = "seconds",
-	[CORES] = "cores",     [NETWORK] = "level", [LEVEL] = "log level",
+	[TEXT] = "text",       [SECRET] = "secret", [TOKEN] = "secret", [PATH] = "absolute path",
+	[URL] = "http(s) URL", [COUNT] = "count",   [SIZE] = "bytes",   [SECONDS] = "seconds",
+	[CORES] = "cores",     [NETWORK] = "level", [CONFIRM] = "word", [LEVEL] = "log level",
 };
 
 struct setting {
@@ -121,6 +121,9 @@ static const struct setting settings[] = {
 	 "Largest file that can be uploaded."},
 	{"SMCP_MIN_FREE_BYTES", SIZE, FIELD(min_free), "256m", NULL, 0, 16 * TIB,
 	 "Disk space that stays free: below it uploads and new sandboxes are refused."},
+	{"SMCP_CONFIRM_DESTROY", CONFIRM, FIELD(confirm_destroy), "never", NULL, 0, 0,
+	 "When destroy_sandbox and kill_sandbox ask the person first: never, or files (before "
+	 "files are deleted). Clients that cannot ask a person are served without."},
 	{"SMCP_LOG_LEVEL", LEVEL, FIELD(log_level), "info", NULL, 0, 0,
 	 "What is logged: error, warn, info or debug."},
 };
@@ -279,6 +282,16 @@ static bool set_network(struct conf *conf, const struct setting *s, const char *
 	return refuse(err, s, text, "loopback or none (bridge is read as loopback)");
 }
 
+static bool set_confirm(struct conf *conf, const struct setting *s, const char *text,
+			struct err *err)
+{
+	bool files = strcmp(text, "files") == 0;
+	if (!files && strcmp(text, "never") != 0)
+		return refuse(err, s, text, "never or files");
+	conf->confirm_destroy = files ? CONF_CONFIRM_FILES : CONF_CONFIRM_NEVER;
+	return true;
+}
+
 static bool set_level(struct conf *conf, const struct setting *s, const char *text, struct err *err)
 {
 	enum log_level level;
@@ -292,10 +305,10 @@ static bool set(struct conf *conf, const struct setting *s, const char *text, st
 {
 	static bool (*const setters[])(struct conf *, const struct setting *, const char *,
 				       struct err *) = {
-		[TEXT] = set_text,       [SECRET] = set_text,    [TOKEN] = set_token,
-		[PATH] = set_path,       [URL] = set_url,        [COUNT] = set_number,
-		[SIZE] = set_number,     [SECONDS] = set_number, [CORES] = set_cores,
-		[NETWORK] = set_network, [LEVEL] = set_level,
+		[TEXT] = set_text,       [SECRET] = set_text,     [TOKEN] = set_token,
+		[PATH] = set_path,       [URL] = set_url,         [COUNT] = set_number,
+		[SIZE] = set_number,     [SECONDS] = set_number,  [CORES] = set_cores,
+		[NETWORK] = set_network, [CONFIRM] = set_confirm, [LEVEL] = set_level,
 	};
 	return setters[s->type](conf, s, text, err);
 }

@@ -19,6 +19,7 @@
 enum conf_source { CONF_DEFAULT = 0, CONF_FILE, CONF_ENVIRONMENT };
 
 enum conf_network { CONF_NETWORK_NONE, CONF_NETWORK_LOOPBACK };
+enum conf_confirm { CONF_CONFIRM_NEVER, CONF_CONFIRM_FILES };
 
 /* All strings are owned by the struct. Sizes are bytes, times are seconds unless the name says
  * otherwise. */
@@ -58,6 +59,7 @@ struct conf {
 	int64_t max_body;
 	int64_t max_upload;
 	int64_t min_free;
+	enum conf_confirm confirm_destroy;
 	char *log_level;
 
 	/* As given, by position in the table; for conf_each. */

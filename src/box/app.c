@@ -12,7 +12,9 @@
 #define TOKEN_FILE_MAX   4096 /* longest token; conf.c allows as much for SMCP_TOKEN */
 #define TOKEN_MADE_BYTES 32   /* 256 random bits */
 #define LINK_KEY_FILE    "link"
-#define PRINCIPAL        "default" /* one token, one principal */
+#define STATE_KEY_FILE   "state"
+#define STATE_KEY_OLD    "state.old" /* before a rotation; see doc/spool.md */
+#define PRINCIPAL        "default"   /* one token, one principal */
 
 /* Visible ASCII, as RFC 6750 allows and a header can carry. */
 static bool is_token(const char *s)
@@ -98,6 +100,34 @@ static bool load_link_key(struct app *app, struct err *err)
 	return true;
 }
 
+/* The key before a rotation: 1, 0 when there is none, -1. One that is no key is an operator's
+ * mistake, and passing over it would look like states that expire at random. */
+static int load_old_state_key(struct app *app, struct sign_key *key, struct err *err)
+{
+	struct buf text = BUF_INIT;
+	int rc = sign_read_secret(app->spool.keys_fd, STATE_KEY_OLD, SIGN_KEY_BYTES, &text, err);
+	bool is_key = text.len == sizeof(key->bytes);
+	if (rc == 1 && is_key)
+		memcpy(key->bytes, text.data, sizeof(key->bytes));
+	wipe_buf(&text);
+	if ((rc != 1 || is_key) && (rc != -1 || err->code != ERR_TOO_LARGE))
+		return rc;
+	err_set(err, ERR_UNAVAILABLE, "keys/%s in the spool does not hold exactly %d bytes",
+		STATE_KEY_OLD, SIGN_KEY_BYTES);
+	err_hint(err, "Remove the file and start again; only what clients keep from before the "
+		      "rotation is lost.");
+	return -1;
+}
+
+static bool load_state_keys(struct app *app, struct err *err)
+{
+	if (!sign_key_from_file(&app->state_keys[0], app->spool.keys_fd, STATE_KEY_FILE, err))
+		return false;
+	int rc = load_old_state_key(app, &app->state_keys[1], err);
+	app->state_key_count = rc == 1 ? 2 : 1;
+	return rc >= 0;
+}
+
 static bool pick_runtime(struct app *app, struct err *err)
 {
 	app->runtime = runtime_find(app->conf->runtime);
@@ -116,7 +146,8 @@ bool app_open(struct app *app, const struct conf *conf, struct err *err)
 	if (sodium_init() < 0)
 		return err_set(err, ERR_UNAVAILABLE, "libsodium found no source of random numbers");
 	if (pick_runtime(app, err) && spool_open(&app->spool, conf, err) && load_token(app, err) &&
-	    load_link_key(app, err) && (app->db = db_open(conf->state_db, err)) != NULL)
+	    load_link_key(app, err) && load_state_keys(app, err) &&
+	    (app->db = db_open(conf->state_db, err)) != NULL)
 		return true;
 	app_close(app);
 	return false;
@@ -130,6 +161,7 @@ void app_close(struct app *app)
 		sodium_memzero(app->token, strlen(app->token));
 	free(app->token);
 	sodium_memzero(&app->link_key, sizeof(app->link_key));
+	sodium_memzero(app->state_keys, sizeof(app->state_keys));
 	*app = (struct app){.spool = SPOOL_INIT};
 }
 

@@ -16,6 +16,9 @@ struct app {
 	struct spool spool;
 	struct db *db;
 	struct sign_key link_key;
+	/* For what clients keep for us: keys/state, and keys/state.old when there is one. */
+	struct sign_key state_keys[2];
+	size_t state_key_count;
 	char *token; /* SMCP_TOKEN or keys/token; NULL: none is set and every call is refused */
 	const struct runtime *runtime;
 	const char *session_id; /* the stdio session that this process serves; NULL: none */

@@ -296,6 +296,7 @@ static bool visit_entry(int dirfd, const char *raw, files_visit *visit, void *ct
 		text_decode(&decoded, raw, strlen(raw), false, false);
 	struct files_entry entry = {
 		.name = renamed ? buf_str(&decoded) : raw,
+		.raw = raw,
 		.type = S_ISREG(st.st_mode)   ? "file"
 			: S_ISDIR(st.st_mode) ? "dir"
 			: S_ISLNK(st.st_mode) ? "link"
@@ -329,7 +330,7 @@ static DIR *open_dir(const struct sandbox_use *use, const char *path, struct err
 	if (dir == NULL)
 		fail(use, path, err);
 	else
-		fd = -1;
+		(void)TAKE_FD(fd); /* dir owns it */
 	return dir;
 }
 
@@ -370,11 +371,28 @@ bool files_list(const struct sandbox_use *use, const char *path, int64_t offset,
 	__attribute__((cleanup(close_dir))) DIR *dir = open_dir(use, path, err);
 	if (dir == NULL)
 		return false;
-	AUTO_NAMES struct names *names = names_create();
+	AUTO_NAMES struct names *names = names_create(NULL);
 	if (!names_next(names, dir, total, err) || !is_in_reach(path, offset, *total, err))
 		return false;
 	if (offset < *total && !visit_names(names, dir, offset, limit, visit, ctx, err))
 		return false;
+	return sandbox_confirm(use, err);
+}
+
+bool files_list_prefix(const struct sandbox_use *use, const char *path, const char *prefix,
+		       files_visit *visit, void *ctx, struct err *err)
+{
+	__attribute__((cleanup(close_dir))) DIR *dir = open_dir(use, path, err);
+	if (dir == NULL)
+		return false;
+	AUTO_NAMES struct names *names = names_create(prefix);
+	int64_t total;
+	if (!names_next(names, dir, &total, err))
+		return false;
+	for (size_t i = 0; i < names_count(names); i++) {
+		if (!visit_entry(dirfd(dir), names_at(names, i), visit, ctx))
+			break;
+	}
 	return sandbox_confirm(use, err);
 }
 
@@ -387,7 +405,7 @@ static void sweep_drafts(const struct sandbox_use *use)
 	__attribute__((cleanup(close_dir))) DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	if (dir == NULL)
 		return;
-	fd = -1;
+	(void)TAKE_FD(fd); /* dir owns it */
 	const struct dirent *entry;
 	while ((entry = readdir(dir)) != NULL) {
 		struct stat st;

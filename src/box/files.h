@@ -33,6 +33,7 @@ int64_t files_mtime_ms(const struct stat *st);
 
 struct files_entry {
 	const char *name; /* valid UTF-8; the raw name when it is, decoded otherwise */
+	const char *raw;  /* as it is in the file system, in any bytes */
 	const char *type; /* "file", "dir", "link", "other" */
 	int64_t size;     /* files only; -1 otherwise */
 	int64_t modified_at;
@@ -46,6 +47,10 @@ typedef bool files_visit(void *ctx, const struct files_entry *entry);
  * each window of names costs a pass over the directory: ERR_TOO_LARGE for an offset beyond. */
 bool files_list(const struct sandbox_use *use, const char *path, int64_t offset, int64_t limit,
 		files_visit *visit, void *ctx, int64_t *total, struct err *err) MUST_USE;
+/* The same for the entries whose raw names begin with prefix, and of those the first by name that
+ * fit into one pass over the directory (NAMES_WINDOW): for who is typing. */
+bool files_list_prefix(const struct sandbox_use *use, const char *path, const char *prefix,
+		       files_visit *visit, void *ctx, struct err *err) MUST_USE;
 
 /* A file being written: invisible until published, gone when dropped. */
 struct files_draft {

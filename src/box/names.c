@@ -8,12 +8,15 @@
 struct names {
 	char *at[NAMES_WINDOW];
 	size_t count;
-	char *after; /* last name of the window before; NULL at first */
+	const char *prefix; /* NULL: any */
+	char *after;        /* last name of the window before; NULL at first */
 };
 
-struct names *names_create(void)
+struct names *names_create(const char *prefix)
 {
-	return xcalloc(1, sizeof(struct names));
+	struct names *names = xcalloc(1, sizeof(*names));
+	names->prefix = prefix;
+	return names;
 }
 
 size_t names_count(const struct names *names)
@@ -65,6 +68,8 @@ static void sink(struct names *names)
 
 static void add(struct names *names, const char *name)
 {
+	if (names->prefix != NULL && strncmp(name, names->prefix, strlen(names->prefix)) != 0)
+		return;
 	if (names->after != NULL && strcmp(name, names->after) <= 0)
 		return;
 	if (names->count == NAMES_WINDOW) {

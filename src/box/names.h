@@ -18,12 +18,13 @@
 
 struct names;
 
-struct names *names_create(void);
+/* Only names that begin with prefix are taken, if it is not NULL; borrowed. */
+struct names *names_create(const char *prefix);
 void names_destroy(struct names **names);
 #define AUTO_NAMES __attribute__((cleanup(names_destroy)))
 
 /* Replaces the window by the names that follow it; at first by the smallest ones. *total is the
- * number of entries, without "." and "..". */
+ * number of entries, without "." and "..", whatever their names begin with. */
 bool names_next(struct names *names, DIR *dir, int64_t *total, struct err *err) MUST_USE;
 
 size_t names_count(const struct names *names);

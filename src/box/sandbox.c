@@ -382,23 +382,32 @@ bool sandbox_ensure(struct app *app, const char *principal, const char *handle,
 
 /* --- destroy ------------------------------------------------------------------------------- */
 
+bool sandbox_find_to_destroy(struct app *app, const char *principal, const char *handle,
+			     struct sandbox_row *row, struct err *err)
+{
+	if (!check_handle(handle, err))
+		return false;
+	AUTO_SANDBOX_ROW found = {0};
+	if (look_up(app, principal, handle, &found, err) < 0)
+		return false;
+	if (found.state != SANDBOX_LIVE && found.state != SANDBOX_KEPT)
+		return not_found(handle, err);
+	move_row(row, &found);
+	return true;
+}
+
 static enum attempt try_destroy(struct app *app, const char *principal, const char *handle,
 				bool delete_files, struct sandbox_destroyed *out, struct err *err)
 {
 	AUTO_SANDBOX_ROW row = {0};
-	int rc = look_up(app, principal, handle, &row, err);
-	if (rc < 0)
+	if (!sandbox_find_to_destroy(app, principal, handle, &row, err))
 		return FAILED;
-	if (row.state != SANDBOX_LIVE && row.state != SANDBOX_KEPT) {
-		not_found(handle, err);
-		return FAILED;
-	}
 	if (row.state == SANDBOX_KEPT && !delete_files) {
 		only_kept(handle, err);
 		return FAILED;
 	}
 	enum sandbox_state to = delete_files ? SANDBOX_GONE : SANDBOX_KEPT;
-	rc = row_sandbox_move(app->db, row.id, row.state, to, clock_wall_ms(), err);
+	int rc = row_sandbox_move(app->db, row.id, row.state, to, clock_wall_ms(), err);
 	if (rc != 1)
 		return rc == 0 ? AGAIN : FAILED;
 	if (!remove_incarnation(app, &row, delete_files, &out->was_running, err))
@@ -412,8 +421,6 @@ static enum attempt try_destroy(struct app *app, const char *principal, const ch
 bool sandbox_destroy(struct app *app, const char *principal, const char *handle, bool delete_files,
 		     struct sandbox_destroyed *out, struct err *err)
 {
-	if (!check_handle(handle, err))
-		return false;
 	for (int i = 0; i < ATTEMPTS; i++) {
 		switch (try_destroy(app, principal, handle, delete_files, out, err)) {
 		case DONE:

@@ -74,6 +74,9 @@ bool sandbox_enter(struct app *app, const struct sandbox_row *row, struct sandbo
 /* The same for a task: the sandbox is used, but does not live longer for it (seeds 000/001). */
 bool sandbox_enter_for_task(struct app *app, const struct sandbox_row *row, struct sandbox_use *use,
 			    struct err *err) MUST_USE;
+/* The same for a look at many sandboxes, which is no use of each: no time is stamped. */
+bool sandbox_enter_to_look(struct app *app, const struct sandbox_row *row, struct sandbox_use *use,
+			   struct err *err) MUST_USE;
 void sandbox_leave(struct sandbox_use *use);
 #define AUTO_SANDBOX_USE __attribute__((cleanup(sandbox_leave))) struct sandbox_use
 
@@ -111,6 +114,9 @@ struct sandbox_destroyed {
 	bool was_running;
 	bool files_deleted; /* false: they wait for the next sandbox of that name */
 };
+/* What sandbox_destroy with delete_files would remove: a live or a kept one. */
+bool sandbox_find_to_destroy(struct app *app, const char *principal, const char *handle,
+			     struct sandbox_row *row, struct err *err) MUST_USE;
 /* Ends everything in it and removes it. Works on live sandboxes, and with delete_files on kept
  * ones. */
 bool sandbox_destroy(struct app *app, const char *principal, const char *handle, bool delete_files,

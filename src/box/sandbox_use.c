@@ -88,7 +88,7 @@ static void end_leftovers(struct app *app, const struct sandbox_row *row)
 		log_err(LOG_WARN, "sandbox_leftovers", &err);
 }
 
-/* row_sandbox_touch or row_sandbox_stamp. */
+/* row_sandbox_touch or row_sandbox_stamp; NULL: no time is stamped. */
 typedef int stamper(struct db *db, const char *id, int64_t now, int64_t every_ms, struct err *err);
 
 static bool enter(struct app *app, const struct sandbox_row *row, struct sandbox_use *use,
@@ -98,7 +98,7 @@ static bool enter(struct app *app, const struct sandbox_row *row, struct sandbox
 	 * is the one that counts. */
 	if (!confirm_live(app, row, err) || !take_use_lock(app, row, use, err))
 		return false;
-	if (stamp(app->db, row->id, clock_wall_ms(), TOUCH_EVERY_MS, err) < 0)
+	if (stamp != NULL && stamp(app->db, row->id, clock_wall_ms(), TOUCH_EVERY_MS, err) < 0)
 		return false;
 	if (confirm_live(app, row, err))
 		return open_directories(app, row, use, err);
@@ -127,6 +127,12 @@ bool sandbox_enter_for_task(struct app *app, const struct sandbox_row *row, stru
 			    struct err *err)
 {
 	return enter_or_leave(app, row, use, row_sandbox_stamp, err);
+}
+
+bool sandbox_enter_to_look(struct app *app, const struct sandbox_row *row, struct sandbox_use *use,
+			   struct err *err)
+{
+	return enter_or_leave(app, row, use, NULL, err);
 }
 
 void sandbox_leave(struct sandbox_use *use)

@@ -43,7 +43,7 @@ static bool decode_value(const char *p, size_t len, struct buf *out)
 {
 	for (size_t i = 0; i < len; i++) {
 		if (p[i] != '%') {
-			buf_putc(out, p[i] == '+' ? ' ' : p[i]);
+			buf_putc(out, (char)(p[i] == '+' ? ' ' : p[i]));
 			continue;
 		}
 		int high = i + 2 < len ? hex_digit(p[i + 1]) : -1;

@@ -173,7 +173,8 @@ static void put_files(struct buf *out, const struct conf *conf)
 {
 	buf_puts(out,
 		 "Files: the file tools see /workspace only, the directory in which exec starts; "
-		 "\"a/b.txt\" and \"/workspace/a/b.txt\" are the same. /tmp is private to the "
+		 "\"a/b.txt\" and \"/workspace/a/b.txt\" are the same, and the resource "
+		 "spoolbox://work/a/b.txt is that file in sandbox work. /tmp is private to the "
 		 "sandbox, holds ");
 	put_size(out, conf->tmp_size);
 	buf_puts(out, " in memory, and is lost when the sandbox stops. The rest of the system is "

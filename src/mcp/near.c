@@ -127,7 +127,7 @@ static int cost(const char *a, const char *b)
 
 const char *near_name(const char *given, const char *const *names, size_t count)
 {
-	char wrong[NAME_CAP], known[NAME_CAP];
+	char wrong[NAME_CAP] = "", known[NAME_CAP] = "";
 	const char *best = NULL;
 	int best_cost = FAR;
 	if (!normalise(given, wrong))

@@ -7,9 +7,6 @@
 
 #include "base/buf.h"
 
-/* Media type by the name's extension; application/octet-stream for what is not known. */
-const char *content_type(const char *name);
-
 /* Appends a Content-Disposition value (RFC 6266) for a file name of any bytes: an ASCII form that
  * old clients read, and the exact name. At most 1.1 KB for the 255 bytes that file systems allow.
  */

@@ -29,8 +29,6 @@
 #define LATE_BODY_S    1                  /* wait for a body that follows a false end */
 #define CGI_DRAIN_MAX  (64 * 1024 * 1024) /* unread body that a CGI process still takes */
 
-extern char **environ;
-
 /* One request on its way through. fcgi is NULL for plain CGI. */
 struct exchange {
 	FCGX_Request *fcgi;
@@ -256,7 +254,7 @@ static void headers_add(struct headers *headers, const char *name, size_t len, c
 	}
 	char *lower = xstrndup(name, len);
 	for (char *p = lower; *p != '\0'; p++)
-		*p = *p == '_' ? '-' : (char)tolower((unsigned char)*p);
+		*p = (char)(*p == '_' ? '-' : tolower((unsigned char)*p));
 	headers->at[headers->count++] = (struct http_header){lower, value};
 }
 

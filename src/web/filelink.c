@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/media.h"
 #include "box/transfer.h"
 #include "web/content.h"
 #include "web/digest.h"
@@ -106,7 +107,7 @@ static void serve_file(struct app *app, const struct http_request *request,
 		{"content-security-policy", content_policy},
 		{"referrer-policy", "no-referrer"},
 		{"accept-ranges", "bytes"},
-		{"content-type", content_type(path)},
+		{"content-type", media_type(path)},
 		{"content-disposition", buf_str(&disposition)},
 		{"content-range", range}, /* last: only a part has it */
 	};

@@ -8,16 +8,17 @@ const script = `
 	source "$1/tests/system/harness.bash"
 	srcdir=$1
 	cd "$2"
-	harness_open && start_service || { echo FAILED; exit 1; }
+	harness_open && start_service "\${@:3}" || { echo FAILED; exit 1; }
 	echo "READY $URL $TOKEN $BIN $SPOOL"
 	read -r _
 	harness_close
 `;
 
-// Resolves to { url, token, stdio, stop }, where stdio is what a stdio transport is to start, or to { skip: reason }.
-export async function startService() {
+// Takes settings as NAME=value. Resolves to { url, token, stdio, stop }, where stdio is what a stdio transport is to start,
+// or to { skip: reason }.
+export async function startService(...settings) {
 	const root = fileURLToPath(new URL('../..', import.meta.url));
-	const child = spawn('bash', ['-c', script, 'service', root, process.cwd()],
+	const child = spawn('bash', ['-c', script, 'service', root, process.cwd(), ...settings],
 		{ stdio: ['pipe', 'pipe', 'inherit'], env: { ...process.env, BATS_TEST_DIRNAME: root } });
 	const ended = new Promise((resolve) => child.on('exit', resolve));
 	for await (const line of createInterface({ input: child.stdout })) {
@@ -35,7 +36,8 @@ export async function startService() {
 			const stdio = {
 				command: `${bin}/spoolbox`,
 				args: ['stdio'],
-				env: { SMCP_SPOOL: spool, SMCP_TOKEN: token, SMCP_PUBLIC_BASE_URL: url, SMCP_MIN_FREE_BYTES: '1m', ASAN_OPTIONS: 'detect_leaks=0' },
+				env: { SMCP_SPOOL: spool, SMCP_TOKEN: token, SMCP_PUBLIC_BASE_URL: url, SMCP_MIN_FREE_BYTES: '1m', ASAN_OPTIONS: 'detect_leaks=0',
+					...Object.fromEntries(settings.map((setting) => setting.split(/=(.*)/s, 2))) },
 			};
 			return { url: new URL(`${url}/mcp`), token, stdio, stop };
 		}

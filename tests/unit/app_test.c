@@ -142,6 +142,49 @@ TEST(the_link_key_comes_from_the_setting_or_stays_in_its_file)
 }
 TEST_END
 
+TEST(a_state_key_that_was_rotated_away_still_opens_what_it_sealed)
+{
+	setup();
+	struct err err = ERR_INIT;
+	ck_assert_uint_eq(app.state_key_count, 1);
+	struct sign_key first = app.state_keys[0];
+	ck_assert_mem_ne(first.bytes, app.link_key.bytes, SIGN_KEY_BYTES);
+	AUTO_BUF sealed = BUF_INIT, opened = BUF_INIT;
+	sign_seal(&first, "state", 5, "call", 4, &sealed);
+	reopen_with_token("a-token-of-16-chars");
+	ck_assert_mem_eq(first.bytes, app.state_keys[0].bytes, SIGN_KEY_BYTES);
+
+	int keys = app.spool.keys_fd;
+	ck_assert_int_eq(renameat(keys, "state", keys, "state.old"), 0);
+	reopen_with_token("a-token-of-16-chars");
+	ck_assert_uint_eq(app.state_key_count, 2);
+	ck_assert_mem_ne(first.bytes, app.state_keys[0].bytes, SIGN_KEY_BYTES);
+	ck_ok(sign_open(app.state_keys, app.state_key_count, buf_str(&sealed), "call", 4, &opened,
+			&err),
+	      err);
+	ck_assert_str_eq(buf_str(&opened), "state");
+	teardown();
+}
+TEST_END
+
+TEST(an_old_state_key_that_is_none_stops_the_start)
+{
+	setup();
+	static const char *const bad[] = {"", "short", "a text of more than thirty-two bytes"};
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		struct err err = ERR_INIT;
+		struct app other;
+		ck_ok(fs_write_atomic(app.spool.keys_fd, "state.old", bad[i], strlen(bad[i]), 0600,
+				      &err),
+		      err);
+		ck_assert(!app_open(&other, &conf, &err));
+		ck_assert_int_eq(err.code, ERR_UNAVAILABLE);
+		ck_assert_ptr_nonnull(strstr(err.msg, "keys/state.old"));
+	}
+	teardown();
+}
+TEST_END
+
 TEST(an_unknown_runtime_is_refused_with_the_known_ones)
 {
 	setup();
@@ -167,6 +210,8 @@ int main(void)
 		a_made_token_is_the_same_ever_after_and_used,
 		a_token_file_of_the_operator_is_one_line,
 		the_link_key_comes_from_the_setting_or_stays_in_its_file,
+		a_state_key_that_was_rotated_away_still_opens_what_it_sealed,
+		an_old_state_key_that_is_none_stops_the_start,
 		an_unknown_runtime_is_refused_with_the_known_ones,
 	};
 	return unit_run("app", unit_tests, ARRAY_LEN(unit_tests));

@@ -39,6 +39,7 @@ TEST(defaults_are_those_of_the_documents)
 	ck_assert_int_eq(conf.exec_timeout, 60);
 	ck_assert_int_eq(conf.url_ttl, 3600);
 	ck_assert_int_eq(conf.read_text_max, 200000);
+	ck_assert_int_eq(conf.confirm_destroy, CONF_CONFIRM_NEVER);
 	conf_finish(&conf);
 }
 TEST_END
@@ -56,6 +57,7 @@ TEST(a_bad_value_is_refused_with_its_name_and_what_is_allowed)
 	expect_refused("SMCP_PUBLIC_BASE_URL", "ftp://x", "https://");
 	expect_refused("SMCP_SANDBOX_NETWORK", "full", "loopback");
 	expect_refused("SMCP_LOG_LEVEL", "loud", "debug");
+	expect_refused("SMCP_CONFIRM_DESTROY", "yes", "never or files");
 	expect_refused("SMCP_URL_TTL", "999999999", "from 1 to 604800");
 }
 TEST_END
@@ -189,6 +191,26 @@ TEST(a_named_env_file_that_is_missing_stops_the_start)
 }
 TEST_END
 
+TEST(an_env_file_with_a_nul_byte_stops_the_start_as_what_follows_would_not_be_seen)
+{
+	clear();
+	static const char text[] = "SMCP_PIDS_LIMIT=100\n\0\nSMCP_TOKEN=0123456789abcdef0123\n";
+	char *dir = unit_tempdir();
+	AUTO_FREE char *path = xasprintf("%s/env", dir);
+	FILE *file = fopen(path, "w");
+	ck_assert_uint_eq(fwrite(text, sizeof(text) - 1, 1, file), 1);
+	fclose(file);
+	setenv("SMCP_ENV_FILE", path, 1);
+	struct conf conf;
+	struct err err = ERR_INIT;
+	ck_assert(!conf_load(&conf, &err));
+	ck_assert_int_eq(err.code, ERR_INVALID);
+	ck_assert_ptr_nonnull(strstr(err.msg, "NUL"));
+	conf_finish(&conf);
+	unit_tempdir_remove(dir);
+}
+TEST_END
+
 int main(void)
 {
 	const TTest *const unit_tests[] = {
@@ -199,6 +221,7 @@ int main(void)
 		names_that_are_no_setting_are_noted_from_file_and_environment,
 		an_env_file_of_another_program_works_and_notes_say_what_becomes_of_it,
 		a_named_env_file_that_is_missing_stops_the_start,
+		an_env_file_with_a_nul_byte_stops_the_start_as_what_follows_would_not_be_seen,
 	};
 	return unit_run("conf", unit_tests, ARRAY_LEN(unit_tests));
 }

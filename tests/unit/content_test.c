@@ -2,6 +2,7 @@
  * exactly. */
 #include "unit.h"
 
+#include "base/media.h"
 #include "web/content.h"
 #include "web/digest.h"
 
@@ -64,7 +65,7 @@ TEST(a_media_type_follows_the_last_extension_in_any_case)
 		{"", "application/octet-stream"},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(types); i++)
-		ck_assert_str_eq(content_type(types[i][0]), types[i][1]);
+		ck_assert_str_eq(media_type(types[i][0]), types[i][1]);
 }
 TEST_END
 

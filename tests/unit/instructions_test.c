@@ -32,6 +32,7 @@ TEST(the_text_is_short_and_names_what_matters)
 	ck_assert(text_is_utf8(text, strlen(text)));
 	has(text, "/workspace");
 	has(text, "upload_file");
+	has(text, "spoolbox://");
 	has(text, "25 s");
 	has(text, "60 s");
 	has(text, "run_background");

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "run/record.h"
+#include "run/record_file.h"
 
 #define MIB (1024 * 1024)
 
@@ -486,6 +487,82 @@ TEST(a_torn_frame_is_not_read_and_is_cut_off_by_resume)
 }
 TEST_END
 
+TEST(a_segment_with_an_impossible_head_is_as_none_and_the_record_goes_on)
+{
+	static const struct record_segment damaged[] = {
+		{.generation = INT64_MAX, .seen = {1, 1}},
+		{.generation = INT64_MIN, .seen = {1, 1}},
+		{.generation = 1, .log_len = -1},
+		{.generation = 1, .seen = {INT64_MAX, 0}},
+		{.generation = 1, .seen = {0, -1}},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(damaged); i++) {
+		struct place place;
+		struct err err = ERR_INIT;
+		AUTO_BUF out = BUF_INIT, segment = BUF_INIT;
+		place_init(&place, true);
+		add_text(&place.record, RECORD_STDOUT, "one\n");
+		record_close(&place.record);
+		buf_append(&segment, &damaged[i], sizeof(damaged[i]));
+		buf_puts(&segment, "\x01x");
+		tear(&place, "tail.1", segment.data, segment.len);
+		check_seen(&place, 4, 0);
+		ck_ok(record_resume(&place.record, place.fd, &err), err);
+		add_text(&place.record, RECORD_STDOUT, "two\n");
+		check_seen(&place, 8, 0);
+		read_tail(&place, INT64_MAX, 100, &out);
+		ck_assert_str_eq(buf_str(&out), "one\ntwo\n");
+		place_finish(&place);
+	}
+}
+TEST_END
+
+TEST(a_first_segment_that_lost_its_first_frame_does_not_hide_what_comes_after_a_resume)
+{
+	struct place place;
+	struct err err = ERR_INIT;
+	AUTO_BUF out = BUF_INIT, segment = BUF_INIT;
+	const int64_t full = RECORD_KEPT_MAX;
+	place_init(&place, true);
+	add_pattern(&place.record, RECORD_STDOUT, RECORD_KEPT_MAX, 65536);
+	const struct record_segment head = {1, place.record.log_len, {RECORD_KEPT_MAX, 0}};
+	record_close(&place.record);
+	buf_append(&segment, &head, sizeof(head));
+	buf_append(&segment, "\0\0\0", 3); /* lost power */
+	tear(&place, "tail.0", segment.data, segment.len);
+	ck_ok(record_resume(&place.record, place.fd, &err), err);
+	add_pattern(&place.record, RECORD_STDOUT, 70, 70);
+	check_seen(&place, full + 70, 0);
+	read_tail(&place, INT64_MAX, 100, &out);
+	check_pattern(out.data, out.len, full + 70 - 100);
+	place_finish(&place);
+}
+TEST_END
+
+TEST(behind_a_log_that_is_longer_than_any_of_ours_output_goes_to_the_tail)
+{
+	struct place place;
+	struct err err = ERR_INIT;
+	AUTO_BUF out = BUF_INIT, frames = BUF_INIT;
+	place_init(&place, true);
+	record_close(&place.record);
+	for (int i = 0; i < RECORD_KEPT_MAX / RECORD_FRAME_MAX + 1; i++) {
+		unsigned char head[RECORD_FRAME_HEAD_MAX];
+		buf_append(&frames, head, record_frame_head(head, RECORD_STDOUT, RECORD_FRAME_MAX));
+		memset(buf_reserve(&frames, RECORD_FRAME_MAX), 'x', RECORD_FRAME_MAX);
+		frames.len += RECORD_FRAME_MAX;
+	}
+	tear(&place, "log", frames.data, frames.len);
+	ck_ok(record_resume(&place.record, place.fd, &err), err);
+	add_text(&place.record, RECORD_STDOUT, "\nnew");
+	ck_assert_int_eq(file_size(&place, "log"), (int64_t)frames.len);
+	check_seen(&place, RECORD_KEPT_MAX + RECORD_FRAME_MAX + 4, 0);
+	read_tail(&place, 1, 100, &out);
+	ck_assert_str_eq(buf_str(&out), "new");
+	place_finish(&place);
+}
+TEST_END
+
 /* Adds pieces of the pattern from what the record has seen, until it is killed. */
 static void write_until_killed(int dirfd)
 {
@@ -746,6 +823,9 @@ int main(void)
 		a_directory_without_a_record_is_not_found_and_one_with_a_record_is_not_overwritten,
 		a_resumed_record_goes_on_where_it_ended_also_over_the_cap,
 		a_torn_frame_is_not_read_and_is_cut_off_by_resume,
+		a_segment_with_an_impossible_head_is_as_none_and_the_record_goes_on,
+		a_first_segment_that_lost_its_first_frame_does_not_hide_what_comes_after_a_resume,
+		behind_a_log_that_is_longer_than_any_of_ours_output_goes_to_the_tail,
 		a_writer_killed_at_any_moment_leaves_a_prefix_that_can_be_gone_on_with,
 		a_full_disk_is_an_error_and_leaves_whole_frames,
 		when_only_the_tail_finds_no_room_the_log_is_as_before,

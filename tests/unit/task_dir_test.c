@@ -211,18 +211,26 @@ TEST(a_damaged_result_is_an_end_that_is_not_known)
 					  "{\"state\":\"none\"}",
 					  "{\"state\":1}",
 					  "[]",
+					  "{\"state\":\"succeeded\"}",
+					  "{\"state\":\"succeeded\",\"exit_code\":1}",
+					  "{\"state\":\"failed\",\"exit_code\":4294967296}",
+					  "{\"state\":\"failed\",\"exit_code\":\"1\"}",
+					  "{\"state\":\"failed\",\"signal\":-9}",
+					  "{\"state\":\"failed\",\"cpu_ms\":1e300}",
+					  "{\"state\":\"failed\",\"finished_at\":null}",
 					  "\0\0\0"};
 	char id[ID_LEN + 1];
 	AUTO_FD fd = make(id);
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-		AUTO_TASK_ROW row = {.state = TASK_RUNNING, .has_exit_code = true};
+		AUTO_TASK_ROW row = {.state = TASK_RUNNING, .has_exit_code = true, .started_at = 7};
 		AUTO_FD result =
 			openat(fd, "result", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 		size_t len = bad[i][0] == '\0' && i > 0 ? 3 : strlen(bad[i]);
 		ck_assert_int_eq(write(result, bad[i], len), (ssize_t)len);
 		ck_assert_int_eq(look(fd, &row), TASK_VERDICT_FINAL);
 		ck_assert_int_eq(row.state, TASK_UNKNOWN);
-		ck_assert(!row.has_exit_code);
+		ck_assert(!row.has_exit_code && row.signal == 0 && row.cpu_ms == 0);
+		ck_assert_int_eq(row.started_at, 7);
 		ck_assert_ptr_nonnull(strstr(row.reason, "damaged"));
 	}
 	teardown();

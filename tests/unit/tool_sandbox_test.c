@@ -187,6 +187,170 @@ TEST(a_full_server_says_so_and_that_it_may_pass)
 }
 TEST_END
 
+/* --- a person is asked --------------------------------------------------------------------- */
+
+/* What one round of a call came to. */
+static struct tool_call asked;
+static struct err asked_err;
+
+static void forget_round(void)
+{
+	round_finish(&asked.round);
+	json_object_put(asked.structured);
+	json_object_put(asked.arguments);
+	asked = (struct tool_call){0};
+	asked_err = (struct err)ERR_INIT;
+}
+
+/* Calls a tool for a client that can ask; kept and answers (an object as JSON or NULL) are what it
+ * brings from the round before. */
+static bool call_asking(const struct tool *tool, const char *arguments, struct json_object *kept,
+			const char *answers)
+{
+	struct json_object *brought = json_object_get(kept);
+	forget_round();
+	asked.app = &kit.app;
+	asked.principal = "me";
+	asked.arguments = json_literal(arguments);
+	asked.round.can_ask = ROUND_ELICIT;
+	asked.round.kept = brought;
+	asked.round.answers = answers == NULL ? NULL : json_literal(answers);
+	bool ok = tool->call(&asked, &asked_err);
+	ck_assert_int_eq(ok, asked_err.code == ERR_NONE);
+	return ok;
+}
+
+#define YES "{\"delete\":{\"action\":\"accept\",\"content\":{\"delete\":true}}}"
+
+/* The first round; returns what is kept for the next, which the caller releases. */
+static struct json_object *ask_first(const struct tool *tool, const char *arguments)
+{
+	ck_assert(call_asking(tool, arguments, NULL, NULL));
+	ck_assert(round_is_open(&asked.round));
+	ck_assert_ptr_null(asked.structured);
+	return json_object_get(asked.round.keep);
+}
+
+static const char *question(void)
+{
+	struct json_object *request = json_get(asked.round.requests, "delete");
+	ck_assert_str_eq(json_get_str(request, "method"), "elicitation/create");
+	return json_get_str(json_get(request, "params"), "message");
+}
+
+static void open_asking(void)
+{
+	setenv("SMCP_CONFIRM_DESTROY", "files", 1);
+	kit_open();
+	kit_ok(&tool_write_text, "{'sandbox':'work','path':'d/a','content':'12345'}");
+	kit_ok(&tool_write_text, "{'sandbox':'work','path':'.b','content':'12'}");
+}
+
+static void close_asking(void)
+{
+	forget_round();
+	kit_close();
+}
+
+TEST(before_files_go_a_person_is_asked_and_a_yes_deletes_them)
+{
+	static const struct {
+		const struct tool *tool;
+		const char *arguments;
+	} calls[] = {
+		{&tool_kill_sandbox, "{\"sandbox\":\"work\"}"},
+		{&tool_destroy_sandbox, "{\"sandbox\":\"work\",\"delete_files\":true}"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+		open_asking();
+		AUTO_JSON *kept = ask_first(calls[i].tool, calls[i].arguments);
+		ck_assert_str_eq(question(), "Delete sandbox work with all its files? It holds 2 "
+					     "files, 7 bytes together. This cannot be undone.");
+		ck_assert_int_eq(kit_count(), 1);
+		ck_assert(call_asking(calls[i].tool, calls[i].arguments, kept, YES));
+		ck_assert(json_get_bool(asked.structured, "files_deleted", false));
+		ck_assert_int_eq(kit_count(), 0);
+		close_asking();
+	}
+}
+TEST_END
+
+TEST(a_no_in_any_form_changes_nothing_and_says_so)
+{
+	static const char *const answers[] = {
+		"{\"delete\":{\"action\":\"decline\"}}",
+		"{\"delete\":{\"action\":\"cancel\"}}",
+		"{\"delete\":{\"action\":\"accept\",\"content\":{\"delete\":false}}}",
+	};
+	open_asking();
+	for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
+		AUTO_JSON *kept = ask_first(&tool_kill_sandbox, "{\"sandbox\":\"work\"}");
+		ck_assert(!call_asking(&tool_kill_sandbox, "{\"sandbox\":\"work\"}", kept,
+				       answers[i]));
+		ck_assert_int_eq(asked_err.code, ERR_DENIED);
+		ck_assert_ptr_nonnull(strstr(asked_err.msg, "nothing was changed"));
+	}
+	kit_ok(&tool_read_text, "{'sandbox':'work','path':'d/a'}");
+	close_asking();
+}
+TEST_END
+
+TEST(a_yes_to_one_incarnation_never_deletes_another)
+{
+	open_asking();
+	AUTO_JSON *kept = ask_first(&tool_kill_sandbox, "{\"sandbox\":\"work\"}");
+	kit_ok(&tool_destroy_sandbox, "{'sandbox':'work'}");
+	kit_ok(&tool_write_text, "{'sandbox':'work','path':'new','content':'x'}");
+	ck_assert(!call_asking(&tool_kill_sandbox, "{\"sandbox\":\"work\"}", kept, YES));
+	ck_assert_int_eq(asked_err.code, ERR_NOT_FOUND);
+	kit_ok(&tool_read_text, "{'sandbox':'work','path':'new'}");
+	kit_ok(&tool_read_text, "{'sandbox':'work','path':'d/a'}");
+	close_asking();
+}
+TEST_END
+
+TEST(a_yes_that_no_question_came_before_is_asked_for_again)
+{
+	open_asking();
+	ck_assert(call_asking(&tool_kill_sandbox, "{\"sandbox\":\"work\"}", NULL, YES));
+	ck_assert(round_is_open(&asked.round));
+	ck_assert_int_eq(kit_count(), 1);
+	close_asking();
+}
+TEST_END
+
+TEST(nobody_is_asked_when_files_stay_and_kept_ones_are_asked_about)
+{
+	open_asking();
+	ck_assert(call_asking(&tool_destroy_sandbox, "{\"sandbox\":\"work\"}", NULL, NULL));
+	ck_assert(!round_is_open(&asked.round));
+	ck_assert_int_eq(kit_count(), 0);
+	static const char arguments[] = "{\"sandbox\":\"work\",\"delete_files\":true}";
+	AUTO_JSON *kept = ask_first(&tool_destroy_sandbox, arguments);
+	ck_assert_ptr_nonnull(strstr(question(), "2 files"));
+	ck_assert(call_asking(&tool_destroy_sandbox, arguments, kept, YES));
+	ck_assert(!call_asking(&tool_destroy_sandbox, arguments, NULL, NULL));
+	ck_assert_int_eq(asked_err.code, ERR_NOT_FOUND);
+	close_asking();
+}
+TEST_END
+
+TEST(a_client_that_cannot_ask_and_a_server_that_does_not_want_to_are_as_ever)
+{
+	open_asking();
+	kit_ok(&tool_kill_sandbox, "{'sandbox':'work'}");
+	ck_assert(kit_true("files_deleted"));
+	close_asking();
+	setenv("SMCP_CONFIRM_DESTROY", "never", 1);
+	kit_open();
+	kit_ok(&tool_write_text, "{'sandbox':'work','path':'a'}");
+	ck_assert(call_asking(&tool_kill_sandbox, "{\"sandbox\":\"work\"}", NULL, NULL));
+	ck_assert(!round_is_open(&asked.round));
+	ck_assert_int_eq(kit_count(), 0);
+	close_asking();
+}
+TEST_END
+
 /* --- many at once -------------------------------------------------------------------------- */
 
 #define RACERS  10
@@ -283,6 +447,12 @@ int main(void)
 		kill_removes_the_files_too_and_takes_the_id,
 		destroying_what_does_not_exist_is_an_error,
 		a_full_server_says_so_and_that_it_may_pass,
+		before_files_go_a_person_is_asked_and_a_yes_deletes_them,
+		a_no_in_any_form_changes_nothing_and_says_so,
+		a_yes_to_one_incarnation_never_deletes_another,
+		a_yes_that_no_question_came_before_is_asked_for_again,
+		nobody_is_asked_when_files_stay_and_kept_ones_are_asked_about,
+		a_client_that_cannot_ask_and_a_server_that_does_not_want_to_are_as_ever,
 		a_destroy_among_other_calls_is_no_fault_of_the_server,
 	};
 	return unit_run("tool_sandbox", tests, ARRAY_LEN(tests));
