@@ -84,6 +84,7 @@ bool clock_parse_http_date(const char *s, int64_t *wall_ms)
 	char day[4], month[4];
 	int consumed = 0;
 	if (strlen(s) != CLOCK_HTTP_LEN - 1 ||
+	    /* Fields of two and four digits do not overflow. NOLINTNEXTLINE(cert-err34-c) */
 	    sscanf(s, "%3s, %2d %3s %4d %2d:%2d:%2d GMT%n", day, &tm.tm_mday, month, &tm.tm_year,
 		   &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &consumed) != 7 ||
 	    consumed != CLOCK_HTTP_LEN - 1)

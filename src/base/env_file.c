@@ -38,12 +38,21 @@ static bool read_line(char *line, int number, env_file_visit *visit, void *ctx, 
 	return true;
 }
 
+/* A NUL would hide the rest of the file: a setting that is not seen is worse than no start. */
+static bool has_no_nul(const struct buf *text, struct err *err)
+{
+	if (strlen(buf_str(text)) == text->len)
+		return true;
+	err_set(err, ERR_INVALID, "the env file holds a NUL byte, so it is no text");
+	return err_hint(err, "Save it as UTF-8 text; editors of Windows may write UTF-16.");
+}
+
 bool env_file_read(int fd, env_file_visit *visit, void *ctx, struct err *err)
 {
 	AUTO_BUF text = BUF_INIT;
 	if (!fs_read_all(fd, SIZE_MAX_BYTES, &text, err))
 		return false;
-	bool ok = true;
+	bool ok = has_no_nul(&text, err);
 	int number = 0;
 	char *rest = text.data;
 	for (char *line; ok && (line = strsep(&rest, "\n")) != NULL;)

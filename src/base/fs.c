@@ -158,7 +158,7 @@ static bool remove_entries(int fd, dev_t device, int depth, struct err *err)
 	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
 	if (dir == NULL)
 		return err_sys(err, "read directory");
-	copy = -1;
+	(void)TAKE_FD(copy); /* dir owns it */
 	bool ok = true;
 	const struct dirent *entry;
 	while (ok && (entry = readdir(dir)) != NULL) {

@@ -197,6 +197,9 @@ bool record_resume(struct record *record, int dirfd, struct err *err)
 		return false;
 	resumed.log_len = cursor.pos;
 	count_seen(resumed.kept, &tail, resumed.seen);
+	/* What is in unused segments all the same would pass for the newer one later. */
+	if (tail.current < 0 && (!cut(files.tail[0], 0, err) || !cut(files.tail[1], 0, err)))
+		return false;
 	if (tail.current >= 0) {
 		if (!cut(files.tail[tail.current], tail.newest_len, err))
 			return false;
@@ -319,7 +322,8 @@ static bool add_piece(struct record *record, enum record_stream stream, const ch
 		      size_t len, struct err *err)
 {
 	int64_t log_len = record->log_len, room = 0;
-	if (record->kept[stream] == record->seen[stream])
+	/* A log that somebody else made longer has no room either. */
+	if (record->kept[stream] == record->seen[stream] && record->kept[stream] < RECORD_KEPT_MAX)
 		room = RECORD_KEPT_MAX - record->kept[stream];
 	size_t keep = (int64_t)len < room ? len : (size_t)room;
 	if (keep > 0 && !append_log(record, stream, data, keep, err))

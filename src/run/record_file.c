@@ -40,7 +40,8 @@
 #define SEGMENT_MAX \
 	(sizeof(struct record_segment) + 2 * RECORD_TAIL_MIN + RECORD_FRAME_HEAD_MAX + \
 	 RECORD_FRAME_MAX)
-#define LOG_BLOCK     (256 * 1024) /* larger than any frame */
+#define COUNT_MAX     ((int64_t)1 << 60) /* bytes; a number beyond it is none of ours */
+#define LOG_BLOCK     (256 * 1024)       /* larger than any frame */
 #define EMPTY_LOOKS   20  /* a millisecond apart; only for a log that is full to the byte */
 #define TAIL_ATTEMPTS 200 /* each means that the writer wrote RECORD_TAIL_MIN in the meantime */
 
@@ -121,14 +122,29 @@ void record_cursor_finish(struct record_cursor *cursor)
 
 /* --- the segments -------------------------------------------------------------------------- */
 
-/* All zeros when the file is empty: never used, or about to be written again. */
+/* The head at the front of a file's bytes. All zeros when the file is empty: never used, or about
+ * to be written again. The same for numbers that nothing we wrote can have reached: a damaged disk.
+ */
+static struct record_segment get_head(const char *data, size_t len)
+{
+	struct record_segment head = {0};
+	if (len >= sizeof(head))
+		memcpy(&head, data, sizeof(head));
+	const int64_t numbers[] = {head.generation, head.log_len, head.seen[RECORD_STDOUT],
+				   head.seen[RECORD_STDERR]};
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		if (numbers[i] < 0 || numbers[i] > COUNT_MAX)
+			return (struct record_segment){0};
+	return head;
+}
+
 static bool read_head(int fd, struct record_segment *head, struct err *err)
 {
+	char data[sizeof(*head)];
 	size_t got;
-	if (!read_at(fd, head, sizeof(*head), 0, &got, err))
+	if (!read_at(fd, data, sizeof(data), 0, &got, err))
 		return false;
-	if (got < sizeof(*head))
-		*head = (struct record_segment){0};
+	*head = get_head(data, got);
 	return true;
 }
 
@@ -153,13 +169,11 @@ static bool take_segment(int fd, int64_t generation, struct record_tail *tail, b
 			 struct err *err)
 {
 	AUTO_FREE char *data = xmalloc(SEGMENT_MAX);
-	struct record_segment before = {0}, after;
+	struct record_segment after;
 	size_t got;
 	if (!read_at(fd, data, SEGMENT_MAX, 0, &got, err) || !read_head(fd, &after, err))
 		return false;
-	if (got >= sizeof(before))
-		memcpy(&before, data, sizeof(before));
-	*changed = before.generation != generation || after.generation != generation;
+	*changed = get_head(data, got).generation != generation || after.generation != generation;
 	if (!*changed)
 		take_frames(tail, data, got);
 	return true;

@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -190,34 +191,57 @@ bool task_dir_write_result(int dirfd, const struct task_row *row, struct err *er
 	return ok && fs_sync_dir(dirfd, err);
 }
 
-static void damaged_result(struct task_row *row)
+/* A number that we wrote, if it is there. False when it cannot be one of ours. */
+static bool take_number(struct json_object *result, const char *key, int64_t max, int64_t *number)
 {
-	row->state = TASK_UNKNOWN;
-	row->has_exit_code = false;
-	row->signal = 0;
-	row->reason = xstrdup("its result is damaged on the server's disk");
+	if (!json_has(result, key))
+		return true;
+	int64_t value = json_get_int(result, key, -1);
+	if (value < 0 || value > max)
+		return false;
+	*number = value;
+	return true;
+}
+
+/* False when it is damaged; row is then filled in part. */
+static bool take_outcome(struct json_object *result, struct task_row *row)
+{
+	int64_t exit_code = 0, signal = 0, survivors = 0;
+	row->cpu_ms = row->max_rss_kib = 0;
+	if (!task_state_parse(json_get_str(result, "state"), &row->state) ||
+	    row->state == TASK_RUNNING || !take_number(result, "exit_code", INT_MAX, &exit_code) ||
+	    !take_number(result, "signal", INT_MAX, &signal) ||
+	    !take_number(result, "survivors", INT_MAX, &survivors) ||
+	    !take_number(result, "cpu_ms", INT64_MAX, &row->cpu_ms) ||
+	    !take_number(result, "max_rss_kib", INT64_MAX, &row->max_rss_kib) ||
+	    !take_number(result, "started_at", INT64_MAX, &row->started_at) ||
+	    !take_number(result, "finished_at", INT64_MAX, &row->finished_at))
+		return false;
+	row->has_exit_code = json_has(result, "exit_code");
+	row->exit_code = (int)exit_code;
+	row->signal = (int)signal;
+	row->survivors = (int)survivors;
+	/* Nobody is told of a success that the result does not prove. */
+	return row->state != TASK_SUCCEEDED || (row->has_exit_code && row->exit_code == 0);
 }
 
 static void fill_outcome(struct json_object *result, struct task_row *row)
 {
-	enum task_state state = TASK_NONE;
+	const int64_t started_at = row->started_at, finished_at = row->finished_at;
 	free(row->reason);
 	row->reason = NULL;
-	if (!task_state_parse(json_get_str(result, "state"), &state) || state == TASK_RUNNING) {
-		damaged_result(row);
+	if (take_outcome(result, row)) {
+		if (json_get_str(result, "reason") != NULL)
+			row->reason = xstrdup(json_get_str(result, "reason"));
 		return;
 	}
-	row->state = state;
-	row->has_exit_code = json_has(result, "exit_code");
-	row->exit_code = (int)json_get_int(result, "exit_code", 0);
-	row->signal = (int)json_get_int(result, "signal", 0);
-	if (json_get_str(result, "reason") != NULL)
-		row->reason = xstrdup(json_get_str(result, "reason"));
-	row->cpu_ms = json_get_int(result, "cpu_ms", 0);
-	row->max_rss_kib = json_get_int(result, "max_rss_kib", 0);
-	row->survivors = (int)json_get_int(result, "survivors", 0);
-	row->started_at = json_get_int(result, "started_at", row->started_at);
-	row->finished_at = json_get_int(result, "finished_at", row->finished_at);
+	row->state = TASK_UNKNOWN;
+	row->has_exit_code = false;
+	row->exit_code = row->signal = row->survivors = 0;
+	row->cpu_ms = row->max_rss_kib = 0;
+	row->started_at = started_at;
+	row->finished_at = finished_at;
+	row->reason = xstrdup("its result is damaged on the server's disk");
 }
 
 /* 1 when there is one, 0 when not, -1 with err. */
