@@ -3,8 +3,9 @@
 -- The identity of the spool, also kept in the files spool.id of SMCP_SPOOL and SMCP_DATA_DIR: a
 -- database and a directory that do not belong together are told by it.
 CREATE TABLE spool (
-	one INTEGER PRIMARY KEY CHECK (one = 1),
-	id  TEXT NOT NULL
+	one      INTEGER PRIMARY KEY CHECK (one = 1),
+	id       TEXT NOT NULL,
+	is_whole INTEGER NOT NULL DEFAULT 0     -- both files are there; until then they are being made
 ) STRICT;
 
 -- What the clocks said at the end of the newest pass that looked at them.
@@ -24,7 +25,7 @@ CREATE TABLE clock_gap (
 
 -- From when the retention of a finished task's log counts; 0: it runs, or its log is gone.
 ALTER TABLE task ADD COLUMN log_since INTEGER NOT NULL DEFAULT 0;
-UPDATE task SET log_since = finished_at WHERE state <> 'running';
+UPDATE task SET log_since = max(finished_at, started_at, created_at) WHERE state <> 'running';
 CREATE INDEX task_log ON task (log_since) WHERE log_since > 0;
 
 CREATE INDEX sandbox_idle ON sandbox (last_used_at) WHERE state = 'live';

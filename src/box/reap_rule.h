@@ -4,6 +4,7 @@
 
 #include "box/reap.h"
 #include "box/timeline.h"
+#include "store/row_sandbox.h"
 
 struct reap {
 	struct app *app;
@@ -25,6 +26,13 @@ void reap_failed(struct reap *reap, const char *what, const struct err *err);
 bool reap_is_late(struct reap *reap);
 /* A step that changes something is about to come: for tests that kill here. */
 void reap_step(struct reap *reap, const char *name);
+/* To be called between two transactions of many: else requests, which look at the lock of the
+ * database now and then, might find it taken each time. */
+void reap_rest(struct reap *reap);
+
+/* What follows a change of a sandbox's row out of LIVE or KEPT, in steps. */
+bool reap_finish(struct reap *reap, const struct sandbox_row *row, bool delete_files,
+		 struct err *err) MUST_USE;
 
 /* The rules, by file. None returns anything: what fails is counted. */
 

@@ -30,14 +30,18 @@ struct timeline {
 /* Reads the clocks and what is recorded. */
 bool timeline_read(struct app *app, struct timeline *timeline, struct err *err) MUST_USE;
 
-/* How old a stamp is; 0 for one from the future. */
+/* How old a stamp is; 0 for one from the future. A stamp that is missing (0) is very old: callers
+ * look for those first. */
 int64_t timeline_age(const struct timeline *timeline, int64_t stamp_at);
-/* The newest stamp whose age is at least age_ms: for queries. */
+/* The newest stamp whose age is at least age_ms: for queries. INT64_MAX for an age_ms of 0 and
+ * less, which any stamp has. */
 int64_t timeline_cutoff(const struct timeline *timeline, int64_t age_ms);
 /* The wall time at which a stamp will have that age if the clock goes on as it does. */
 int64_t timeline_due(const struct timeline *timeline, int64_t stamp_at, int64_t age_ms);
 
-/* Records the reading and the gaps. Two at once: the second sees what the first recorded. */
+/* Reads again and records the reading and the gaps: timeline is that of this moment afterwards,
+ * with the jump that was recorded just now. Two at once: the second sees what the first recorded.
+ */
 bool timeline_record(struct app *app, struct timeline *timeline, struct err *err) MUST_USE;
 
 #endif

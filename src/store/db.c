@@ -19,6 +19,10 @@
 #define APPLICATION_ID  0x53504258 /* "SPBX"; in bytes 68..71 of the file, for file(1) */
 #define BUSY_TIMEOUT_MS 5000       /* beyond any transaction of ours; below a client's patience */
 #define WAL_RETRY_MS    5          /* the change to WAL does not always use the busy timeout */
+#define WAL_BYTES_MAX   (8 << 20)  /* twice of where SQLite itself takes the log over */
+#define FREE_PAGES_MIN  256        /* 1 MB: kept for what comes next */
+#define FREE_SLICE      32         /* pages in one transaction: some 5 ms */
+#define FREE_REST_MS    15         /* between two of them: who waits must find the lock free */
 
 struct cached {
 	const char *sql; /* a literal: its address is the key */
@@ -50,10 +54,31 @@ static bool fail(const struct db *db, const char *doing, struct err *err)
 	case SQLITE_NOTADB:
 	case SQLITE_CORRUPT:
 		err_set(err, ERR_UNAVAILABLE,
-			"the state database (SMCP_STATE_DB) is damaged or no database");
+			"the state database (SMCP_STATE_DB) is damaged or no database; nothing was "
+			"changed");
 		err_hint(err,
-			 "Its operator should put back a backup of the file, or move it away to "
-			 "start with an empty one.");
+			 "Its operator should stop the server and put back a backup of the file, "
+			 "without the -wal and -shm beside it. Without a backup: move all three "
+			 "away; "
+			 "the next start says how to begin anew with the files of the sandboxes.");
+		break;
+	case SQLITE_READONLY:
+	case SQLITE_PERM:
+		err_set(err, ERR_UNAVAILABLE,
+			"the state database (SMCP_STATE_DB) cannot be written; nothing was "
+			"changed");
+		err_hint(
+			err,
+			"Its operator should let the user whom Spoolbox runs as write the file and "
+			"its directory, and see that their disk is not mounted read-only.");
+		break;
+	case SQLITE_CANTOPEN:
+		err_set(err, ERR_UNAVAILABLE,
+			"the state database (SMCP_STATE_DB) cannot be opened%s%s; nothing was "
+			"changed",
+			sys != 0 ? ": " : "", sys != 0 ? strerror(sys) : "");
+		err_hint(err, "Its operator should let the user whom Spoolbox runs as read and "
+			      "write the file and its directory.");
 		break;
 	case SQLITE_CONSTRAINT:
 	case SQLITE_MISUSE:
@@ -187,7 +212,19 @@ static bool use_wal(struct db *db, struct err *err)
 	return true;
 }
 
-static bool prepare_connection(struct db *db, struct err *err)
+/* For a spool that had a database before. */
+static bool refuse_new(struct err *err)
+{
+	err_set(err, ERR_UNAVAILABLE,
+		"the state database (SMCP_STATE_DB) of this spool is missing or empty; nothing was "
+		"changed");
+	return err_hint(err, "Stop the server and put the right state.db back, or correct "
+			     "SMCP_STATE_DB. Only to begin anew, and let the files in the data "
+			     "directory be adopted: remove the file spool.id of both SMCP_SPOOL "
+			     "and SMCP_DATA_DIR (by default data/ in SMCP_SPOOL).");
+}
+
+static bool prepare_connection(struct db *db, bool may_be_new, struct err *err)
 {
 	int64_t version;
 	struct err waited = ERR_INIT;
@@ -195,6 +232,11 @@ static bool prepare_connection(struct db *db, struct err *err)
 	sqlite3_busy_timeout(db->handle, BUSY_TIMEOUT_MS);
 	/* Look before anything is written: a foreign database stays as it is. */
 	if (!identify(db, &version, err))
+		return false;
+	if (version == 0 && !may_be_new)
+		return refuse_new(err);
+	/* Counts for a database that has nothing yet. */
+	if (version == 0 && !run_text(db, "PRAGMA auto_vacuum = INCREMENTAL", err))
 		return false;
 	if (!use_wal(db, &waited)) {
 		*err = waited;
@@ -209,7 +251,7 @@ static bool prepare_connection(struct db *db, struct err *err)
 	return true;
 }
 
-struct db *db_open(const char *path, struct err *err)
+static struct db *open_database(const char *path, bool may_be_new, struct err *err)
 {
 	if (!make_private(path, err))
 		return NULL;
@@ -220,10 +262,26 @@ struct db *db_open(const char *path, struct err *err)
 		abort(); /* out of memory, as in xmalloc */
 	if (rc != SQLITE_OK)
 		fail(db, "open", err);
-	else if (prepare_connection(db, err))
+	else if (prepare_connection(db, may_be_new, err))
 		return db;
 	db_close(db);
 	return NULL;
+}
+
+struct db *db_open(const char *path, struct err *err)
+{
+	return open_database(path, true, err);
+}
+
+struct db *db_open_known(const char *path, struct err *err)
+{
+	/* Looked at before SQLite does: it would delete the log of an empty file. */
+	struct stat st;
+	if (stat(path, &st) == 0 ? st.st_size == 0 : errno == ENOENT) {
+		refuse_new(err);
+		return NULL;
+	}
+	return open_database(path, false, err);
 }
 
 void db_close(struct db *db)
@@ -343,6 +401,18 @@ void db_column_id(sqlite3_stmt *stmt, int column, char id[static ID_LEN + 1])
 		strncat(id, text, ID_LEN);
 }
 
+int64_t db_read_ids(struct db *db, sqlite3_stmt *stmt, struct buf *ids, struct err *err)
+{
+	int64_t number = 0;
+	int rc;
+	for (; (rc = db_step(db, stmt, err)) == 1; number++) {
+		char id[ID_LEN + 1];
+		db_column_id(stmt, 0, id);
+		buf_append(ids, id, sizeof(id));
+	}
+	return rc == 0 ? number : -1;
+}
+
 char *db_column_dup(sqlite3_stmt *stmt, int column)
 {
 	const char *text = (const char *)sqlite3_column_text(stmt, column);
@@ -375,4 +445,70 @@ void db_rollback(struct db_tx *tx)
 	if (tx->db != NULL && sqlite3_get_autocommit(tx->db->handle) == 0)
 		sqlite3_exec(tx->db->handle, "ROLLBACK", NULL, NULL, NULL);
 	tx->db = NULL;
+}
+
+/* --- tidying ------------------------------------------------------------------------------- */
+
+/* The file keeps the size of its largest time. */
+static int64_t wal_bytes(const struct db *db)
+{
+	struct stat st;
+	const char *path = sqlite3_db_filename(db->handle, NULL);
+	path = path == NULL ? NULL : sqlite3_filename_wal(path);
+	return path != NULL && stat(path, &st) == 0 ? (int64_t)st.st_size : 0;
+}
+
+/* A passive checkpoint neither waits nor lets wait. Truncating the log keeps writers out while it
+ * waits for readers, so it has little time, and comes only when all of the log was taken over. */
+static bool take_log_over(struct db *db, struct db_tidied *tidied, struct err *err)
+{
+	int pages = 0, done = 0;
+	int rc = sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages,
+					   &done);
+	tidied->wal_bytes = wal_bytes(db);
+	if (rc == SQLITE_OK && done == pages && tidied->wal_bytes >= WAL_BYTES_MAX) {
+		rc = sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
+					       NULL);
+		tidied->truncated = rc == SQLITE_OK;
+	}
+	return rc == SQLITE_OK || (rc & 0xff) == SQLITE_BUSY || (rc & 0xff) == SQLITE_LOCKED ||
+	       fail(db, "checkpoint", err);
+}
+
+/* Each slice is a transaction of its own. */
+static bool give_back_pages(struct db *db, int64_t until_ms, struct db_tidied *tidied,
+			    struct err *err)
+{
+	char slice[48];
+	int64_t before, left;
+	snprintf(slice, sizeof(slice), "PRAGMA incremental_vacuum(%d)", FREE_SLICE);
+	if (!read_int(db, "PRAGMA freelist_count", &left, err))
+		return false;
+	do {
+		before = left;
+		tidied->free_pages = left;
+		if (before <= FREE_PAGES_MIN || clock_mono_ms() >= until_ms)
+			break;
+		if (!run_text(db, slice, err) || !read_int(db, "PRAGMA freelist_count", &left, err))
+			return false;
+		tidied->freed_pages += before > left ? before - left : 0;
+		clock_sleep_ms(FREE_REST_MS);
+	} while (left < before);
+	return true;
+}
+
+bool db_tidy(struct db *db, int64_t until_ms, struct db_tidied *tidied, struct err *err)
+{
+	struct err busy = ERR_INIT;
+	*tidied = (struct db_tidied){0};
+	sqlite3_busy_timeout(db->handle, DB_TIDY_WAIT_MS);
+	bool ok = give_back_pages(db, until_ms, tidied, &busy) &&
+		  run_text(db, "PRAGMA analysis_limit = 400; PRAGMA optimize", &busy);
+	if (ok || busy.code == ERR_BUSY)
+		ok = take_log_over(db, tidied, &busy);
+	sqlite3_busy_timeout(db->handle, BUSY_TIMEOUT_MS);
+	if (ok || busy.code == ERR_BUSY)
+		return true;
+	*err = busy;
+	return false;
 }

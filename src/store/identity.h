@@ -9,6 +9,10 @@
 #include "store/db.h"
 #include "store/spool.h"
 
+/* 1 when a directory has an id, so that there was a database: then it is to be opened with
+ * db_open_known. 0: none has, -1 with err. To be asked first: files are made after the database. */
+int identity_is_known(const struct spool *spool, struct err *err);
+
 /* Makes the id where none of the three has one, or where only one that was upgraded from an
  * earlier version lacks it; two makers at once agree on one. ERR_UNAVAILABLE when they differ or
  * one of them lost it: the hint says how to go on, and nothing was changed. */

@@ -21,14 +21,16 @@ struct clock_gap {
 
 #define CLOCK_GAPS_MAX 64 /* the oldest ones are joined beyond that */
 
-/* 1/0/-1 as in row_sandbox.h. */
-int row_clock_reading(struct db *db, struct clock_reading *reading, struct err *err);
-/* Newest first. Returns their number, or -1 with err. */
-int row_clock_gaps(struct db *db, struct clock_gap gaps[static CLOCK_GAPS_MAX], struct err *err);
-/* Inside a transaction of the caller. */
-bool row_clock_set_reading(struct db *db, const struct clock_reading *reading,
-			   struct err *err) MUST_USE;
-bool row_clock_set_gaps(struct db *db, const struct clock_gap *gaps, int count,
-			struct err *err) MUST_USE;
+struct clock_record {
+	struct clock_reading reading;
+	struct clock_gap gaps[CLOCK_GAPS_MAX]; /* newest first */
+	int gap_count;
+};
+
+/* Reading and gaps as of one instant: one without the other would count a jump twice. 1/0/-1 as in
+ * row_sandbox.h; 0: nothing was recorded yet. */
+int row_clock_read(struct db *db, struct clock_record *record, struct err *err);
+/* Replaces both. Inside a transaction of the caller. */
+bool row_clock_write(struct db *db, const struct clock_record *record, struct err *err) MUST_USE;
 
 #endif

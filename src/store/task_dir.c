@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/lock.h"
 
@@ -196,6 +197,7 @@ static void damaged_result(struct task_row *row)
 	row->has_exit_code = false;
 	row->signal = 0;
 	row->reason = xstrdup("its result is damaged on the server's disk");
+	row->finished_at = clock_wall_ms(); /* at the latest; what is left of it is kept from now */
 }
 
 static void fill_outcome(struct json_object *result, struct task_row *row)
