@@ -31,3 +31,4 @@ CREATE INDEX task_log ON task (log_since) WHERE log_since > 0;
 CREATE INDEX sandbox_idle ON sandbox (last_used_at) WHERE state = 'live';
 CREATE INDEX sandbox_ended ON sandbox (ended_at) WHERE state <> 'live';
 CREATE INDEX link_sandbox ON link (sandbox_id);
+CREATE INDEX link_used ON link (used_at) WHERE used_at IS NOT NULL;
