@@ -4,10 +4,8 @@
  * answers 503 and tries again with the next request: a process that ends at once would only be
  * started again in a loop, with its reason nowhere to be seen.
  */
-#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/num.h"
@@ -27,33 +25,10 @@ struct service {
 	bool ready;
 };
 
-/* Root becomes the owner of the spool before anything is touched. */
-static bool leave_root(const struct conf *conf, struct err *err)
-{
-	struct stat st;
-	if (geteuid() != 0)
-		return true;
-	if (stat(conf->spool, &st) != 0) {
-		err_set(err, ERR_UNAVAILABLE,
-			"the directory that SMCP_SPOOL names cannot be read: %s", strerror(errno));
-		return err_hint(
-			err, "Make it with 'install -d -m 0700 -o USER DIRECTORY', where USER is "
-			     "whom Spoolbox is to run as.");
-	}
-	if (st.st_uid == 0) {
-		err_set(err, ERR_UNAVAILABLE,
-			"Spoolbox was started as root and its spool is root's: "
-			"sandboxes are not run by root");
-		return err_hint(err,
-				"Give the spool to an ordinary user: chown -R USER DIRECTORY.");
-	}
-	return user_become(st.st_uid, st.st_gid, err);
-}
-
 static bool open_service(struct service *service, struct err *err)
 {
 	enum log_level level;
-	if (!conf_load(&service->conf, err) || !leave_root(&service->conf, err))
+	if (!conf_load(&service->conf, err) || !user_become_owner(service->conf.spool, err))
 		return false;
 	if (log_level_parse(service->conf.log_level, &level))
 		log_open("spoolbox.fcgi", level);

@@ -11,6 +11,23 @@
 int64_t clock_wall_ms(void);
 int64_t clock_mono_ms(void);
 
+/* Time since the machine started, the time of suspends included; it never jumps. */
+int64_t clock_boot_ms(void);
+
+#define CLOCK_BOOT_ID_LEN 37 /* a UUID and NUL */
+/* The kernel's id of this run of the machine; "" where it does not tell. */
+void clock_boot_id(char out[static CLOCK_BOOT_ID_LEN]);
+
+/* Another source of time, for tests; NULL: the system's clocks again. source is borrowed. Not for
+ * programs: nothing else may set it. */
+struct clock_source {
+	int64_t (*wall_ms)(void);
+	int64_t (*mono_ms)(void);
+	int64_t (*boot_ms)(void);
+	const char *boot_id;
+};
+void clock_use(const struct clock_source *source);
+
 /* Sleeps; returns early on a signal. */
 void clock_sleep_ms(int64_t ms);
 

@@ -43,7 +43,6 @@ struct setting {
 };
 
 #define FIELD(member) offsetof(struct conf, member)
-#define NO_REAPER     "No effect in this version: nothing is ended for being idle or old."
 
 static const struct setting settings[] = {
 	{"SMCP_TOKEN", TOKEN, FIELD(token), NULL, "keys/token in the spool", 16, TEXT_MAX,
@@ -94,11 +93,12 @@ static const struct setting settings[] = {
 	{"SMCP_SANDBOX_TTL", SECONDS, FIELD(sandbox_ttl), "3600", NULL, 60, 365 * DAY,
 	 "Lifetime of a sandbox that was created without a name, from its last use."},
 	{"SMCP_IDLE_STOP_SECONDS", SECONDS, FIELD(idle_stop), "7200", NULL, 1, 3650 * DAY,
-	 "Idle time after which a sandbox is stopped; its files stay.", NO_REAPER},
+	 "Idle time after which a sandbox is stopped; its files stay."},
 	{"SMCP_IDLE_REMOVE_SECONDS", SECONDS, FIELD(idle_remove), "604800", NULL, 1, 3650 * DAY,
-	 "Idle time after which a sandbox is removed with its files.", NO_REAPER},
+	 "Idle time after which a sandbox is removed with its files."},
 	{"SMCP_GC_INTERVAL_SECONDS", SECONDS, FIELD(gc_interval), "300", NULL, 1, 3650 * DAY,
-	 "Time between two clean-ups.", NO_REAPER},
+	 "Time between two clean-ups.",
+	 "Only `spoolbox serve` uses it; otherwise cron starts spoolbox-reaper at its own times."},
 	{"SMCP_EXEC_TIMEOUT", SECONDS, FIELD(exec_timeout), "60", NULL, 1, 3600,
 	 "Time that exec gives a command when the caller names none."},
 	{"SMCP_EXEC_WAIT", SECONDS, FIELD(exec_wait), "25", NULL, 1, 3600,
@@ -106,7 +106,7 @@ static const struct setting settings[] = {
 	{"SMCP_JOB_TIMEOUT", SECONDS, FIELD(job_timeout), "3600", NULL, 1, 365 * DAY,
 	 "Time that run_background gives a task when the caller names none."},
 	{"SMCP_JOB_LOG_RETENTION", SECONDS, FIELD(job_log_retention), "86400", NULL, 1, 3650 * DAY,
-	 "How long the log of a finished task is kept.", NO_REAPER},
+	 "How long the log of a finished task is kept."},
 	{"SMCP_URL_TTL", SECONDS, FIELD(url_ttl), "3600", NULL, 1, 7 * DAY,
 	 "Lifetime of a file link when the caller names none."},
 	{"SMCP_READ_TEXT_MAX_BYTES", SIZE, FIELD(read_text_max), "200000", NULL, KIB, 16 * MIB,

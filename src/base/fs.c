@@ -217,6 +217,14 @@ int64_t fs_free_bytes(int fd)
 	return (int64_t)st.f_bavail * (int64_t)st.f_frsize;
 }
 
+int64_t fs_free_inodes(int fd)
+{
+	struct statvfs st;
+	if (fstatvfs(fd, &st) != 0 || st.f_files == 0)
+		return -1;
+	return (int64_t)st.f_favail;
+}
+
 bool fs_program_dir(struct buf *out)
 {
 	char path[PATH_MAX];

@@ -53,6 +53,8 @@ bool fs_remove_tree(int dirfd, const char *name, struct err *err) MUST_USE;
 
 /* Bytes free to an unprivileged writer on fd's file system; -1 when unknown. */
 int64_t fs_free_bytes(int fd);
+/* Files that can still be made there; -1 when it is unknown or not bounded (btrfs, network). */
+int64_t fs_free_inodes(int fd);
 
 /* Directory of the running executable, e.g. to find spoolbox-init beside it. False when
  * unknown. */

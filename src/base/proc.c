@@ -1,13 +1,15 @@
 /*
- * fork and exec. The worker is single-threaded, so the child may run ordinary code between
- * the two; it still touches no lock, no database and no stdio.
+ * fork and exec, and finding a process by a lock. The worker is single-threaded, so the child may
+ * run ordinary code between the two; it still touches no lock, no database and no stdio.
  */
 #include "base/proc.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -16,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/num.h"
 
 #define FD_MAX           16 /* descriptors a child may be given */
 #define SIGNAL_SET_BYTES 8  /* of the kernel, for 64 signals */
@@ -215,6 +218,88 @@ void proc_raise_open_files(void)
 		return;
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* --- who holds a lock ---------------------------------------------------------------------- */
+
+struct open_file {
+	dev_t dev;
+	ino_t ino;
+};
+
+/* Whether /proc/PID/fdinfo/N, with /proc/PID open, tells of a lock: others may have the file open
+ * just to look. */
+static bool has_lock(int proc_fd, const char *number)
+{
+	char path[64], text[4096];
+	snprintf(path, sizeof(path), "fdinfo/%s", number);
+	AUTO_FD fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	return strstr(text, "\nlock:") != NULL;
+}
+
+static DIR *open_listing(int dirfd, const char *name)
+{
+	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	if (dir == NULL && fd >= 0)
+		close(fd);
+	return dir;
+}
+
+/* Whether a process, by its open /proc/PID, has the file open and a lock through that. */
+static bool holds(int proc_fd, const struct open_file *file)
+{
+	DIR *dir = open_listing(proc_fd, "fd");
+	const struct dirent *entry;
+	bool found = false;
+	while (dir != NULL && !found && (entry = readdir(dir)) != NULL) {
+		struct stat st;
+		found = fstatat(dirfd(dir), entry->d_name, &st, 0) == 0 && S_ISREG(st.st_mode) &&
+			st.st_dev == file->dev && st.st_ino == file->ino &&
+			has_lock(proc_fd, entry->d_name);
+	}
+	if (dir != NULL)
+		closedir(dir);
+	return found;
+}
+
+/* A pidfd of the process if it is one of ours that holds the lock. */
+static int pin_holder(int all_fd, const char *number, pid_t pid, const struct open_file *file)
+{
+	struct stat st;
+	AUTO_FD proc_fd = openat(all_fd, number, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (proc_fd < 0 || fstat(proc_fd, &st) != 0 || st.st_uid != geteuid() ||
+	    !holds(proc_fd, file))
+		return -1;
+	AUTO_FD pidfd = proc_pidfd(pid);
+	/* An open /proc/PID stays that of its process, and says ESRCH after its end. */
+	return pidfd >= 0 && holds(proc_fd, file) ? TAKE_FD(pidfd) : -1;
+}
+
+int proc_lock_holder(int fd, pid_t *pid)
+{
+	struct stat st;
+	if (fstat(fd, &st) != 0)
+		return -1;
+	const struct open_file file = {st.st_dev, st.st_ino};
+	DIR *dir = open_listing(AT_FDCWD, "/proc");
+	const struct dirent *entry;
+	int pidfd = -1;
+	while (dir != NULL && pidfd < 0 && (entry = readdir(dir)) != NULL) {
+		int64_t number;
+		if (!num_parse_int(entry->d_name, 1, INT32_MAX, &number) ||
+		    number == (int64_t)getpid())
+			continue;
+		*pid = (pid_t)number;
+		pidfd = pin_holder(dirfd(dir), entry->d_name, *pid, &file);
+	}
+	if (dir != NULL)
+		closedir(dir);
+	return pidfd;
 }
 
 int proc_pidfd(pid_t pid)

@@ -45,6 +45,12 @@ int proc_wait(pid_t pid, int64_t timeout_ms, int *status);
  * this a sandbox, whose processes may hold many, could keep us from sending any. */
 void proc_raise_open_files(void);
 
+/* Another process of our own user that holds a lock through an open file of fd's inode: a pidfd of
+ * it, and *pid. That it holds it was seen after the pidfd was opened, so what is done through it
+ * reaches that process or none. -1 when there is none, or none that may be looked at. Slow: looks
+ * at all descriptors of the user's processes. */
+int proc_lock_holder(int fd, pid_t *pid);
+
 /* pidfd_open and pidfd_send_signal; -1 with errno. */
 int proc_pidfd(pid_t pid);
 int proc_pidfd_signal(int pidfd, int sig);

@@ -13,4 +13,8 @@
  * in the user database (without one gid is the only group). */
 bool user_become(uid_t uid, gid_t gid, struct err *err) MUST_USE;
 
+/* When started as root: becomes the owner of the spool, a directory. Anybody else stays who they
+ * are. The messages name the directory: they are for an operator. */
+bool user_become_owner(const char *spool, struct err *err) MUST_USE;
+
 #endif

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "store/identity.h"
+
 #define TOKEN_FILE       "token"
 #define TOKEN_FILE_MAX   4096 /* longest token; conf.c allows as much for SMCP_TOKEN */
 #define TOKEN_MADE_BYTES 32   /* 256 random bits */
@@ -140,14 +142,27 @@ static bool pick_runtime(struct app *app, struct err *err)
 	return err_hint(err, "Set SMCP_RUNTIME to one of these names, then start again.");
 }
 
+bool app_open_db(struct app *app, struct err *err)
+{
+	int rc = identity_is_known(&app->spool, err);
+	if (rc < 0)
+		return false;
+	app->db = rc == 1 ? db_open_known(app->conf->state_db, err)
+			  : db_open(app->conf->state_db, err);
+	if (app->db != NULL && identity_check(&app->spool, app->db, err))
+		return true;
+	db_close(app->db);
+	app->db = NULL;
+	return false;
+}
+
 bool app_open(struct app *app, const struct conf *conf, struct err *err)
 {
 	*app = (struct app){.conf = conf, .spool = SPOOL_INIT};
 	if (sodium_init() < 0)
 		return err_set(err, ERR_UNAVAILABLE, "libsodium found no source of random numbers");
 	if (pick_runtime(app, err) && spool_open(&app->spool, conf, err) && load_token(app, err) &&
-	    load_link_key(app, err) && load_state_keys(app, err) &&
-	    (app->db = db_open(conf->state_db, err)) != NULL)
+	    load_link_key(app, err) && load_state_keys(app, err) && app_open_db(app, err))
 		return true;
 	app_close(app);
 	return false;

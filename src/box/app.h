@@ -27,6 +27,8 @@ struct app {
 /* On failure nothing stays open. */
 bool app_open(struct app *app, const struct conf *conf, struct err *err) MUST_USE;
 void app_close(struct app *app);
+/* The database alone, for who closed it in between: it may have been lost or swapped since. */
+bool app_open_db(struct app *app, struct err *err) MUST_USE;
 
 /* Checks an Authorization header value (NULL: none) in constant time. On success *principal is
  * the label of the token, a static string. ERR_UNAUTHENTICATED otherwise; the message says what

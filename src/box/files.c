@@ -537,9 +537,15 @@ bool files_check_room(const struct app *app, const struct sandbox_use *use, int6
 	int64_t min_free = app->conf->min_free;
 	int64_t wanted = need < INT64_MAX - min_free ? min_free + need : INT64_MAX;
 	int64_t free_bytes = spool_free_bytes(&app->spool, use->workspace_fd, wanted);
-	if (free_bytes < 0 || free_bytes >= wanted)
+	bool has_bytes = free_bytes < 0 || free_bytes >= wanted;
+	if (has_bytes && spool_has_inodes(&app->spool, use->workspace_fd))
 		return true;
-	if (free_bytes <= min_free)
+	if (has_bytes)
+		err_set(err, ERR_QUOTA,
+			"the server's disk has room for fewer than %d more files; nothing was "
+			"stored",
+			SPOOL_MIN_FREE_INODES);
+	else if (free_bytes <= min_free)
 		err_set(err, ERR_QUOTA,
 			"the server's disk is full: the %" PRId64 " bytes that it keeps free are "
 			"all that is left; nothing was stored",

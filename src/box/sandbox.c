@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/fs.h"
-#include "base/lock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "box/about.h"
 #include "box/incarnation.h"
+#include "box/sandbox_end.h"
 #include "box/sandbox_plan.h"
 
 #define ATTEMPTS  16 /* each fails only because another process changed the same name meanwhile */
@@ -37,55 +37,34 @@ static bool busy_name(const char *name, struct err *err)
 
 /* --- the end of a lifetime ----------------------------------------------------------------- */
 
-static bool time_is_over(const struct sandbox_row *row)
+bool sandbox_is_over(struct app *app, const struct sandbox_row *row)
 {
-	return row->state == SANDBOX_LIVE && row->expires_at > 0 &&
-	       row->expires_at <= clock_wall_ms();
+	return sandbox_time_is_over(app, row) && !incarnation_is_used(app, row->id);
 }
 
-bool sandbox_is_over(const struct app *app, const struct sandbox_row *row)
+/* Room is made by ending what is over, until there is some. */
+struct purge {
+	struct app *app;
+	int left;
+	bool ok, full;
+	struct err *err;
+};
+
+static bool count_live(struct purge *purge)
 {
-	return time_is_over(row) && !incarnation_is_used(app, row->id);
+	int64_t live = row_sandbox_count_live(purge->app->db, purge->err);
+	purge->ok = live >= 0;
+	purge->full = live >= purge->app->conf->max_sandboxes;
+	return purge->ok && purge->full;
 }
 
-/* What follows a won compare-and-set out of LIVE or KEPT. */
-static bool remove_incarnation(struct app *app, const struct sandbox_row *row, bool delete_files,
-			       bool *was_running, struct err *err)
+static bool purge_one(void *ctx, const struct sandbox_row *row)
 {
-	return incarnation_end(app, row, was_running, err) &&
-	       (!delete_files || spool_retire_files(&app->spool, row->files_id, err));
-}
-
-/* Ends a live sandbox whose time is over, holding its use lock exclusively so that nobody enters
- * meanwhile. One that is in use is renewed instead. */
-static bool expire(struct app *app, const struct sandbox_row *row, struct err *err)
-{
-	struct err held = ERR_INIT;
-	AUTO_FD dir = -1;
-	AUTO_FD use = incarnation_open_use(app, row->id, &dir, err);
-	if (use < 0)
-		return false;
-	if (!lock_take(use, LOCK_EXCLUSIVE, 0, &held)) {
-		if (held.code == ERR_BUSY)
-			return row_sandbox_touch(app->db, row->id, clock_wall_ms(), 0, err) >= 0;
-		*err = held;
-		return false;
-	}
-	/* Under the lock the stamp cannot change any more. */
-	AUTO_SANDBOX_ROW now = {0};
-	int rc = row_sandbox_by_id(app->db, row->principal, row->id, &now, err);
-	if (rc < 0)
-		return false;
-	if (now.state !=
-	    SANDBOX_LIVE) /* somebody else did it; opening the lock may have made run/<id> */
-		return incarnation_end(app, row, NULL, err);
-	if (!time_is_over(&now))
+	struct purge *purge = ctx;
+	if (!sandbox_time_is_over(purge->app, row))
 		return true;
-	rc = row_sandbox_move(app->db, row->id, SANDBOX_LIVE, SANDBOX_GONE, clock_wall_ms(), err);
-	if (rc != 1)
-		return rc == 0;
-	log_event(LOG_INFO, "sandbox_expired", "id=%s name=%s", row->id, row->name);
-	return remove_incarnation(app, row, true, NULL, err);
+	purge->ok = sandbox_expire(purge->app, row, purge->err);
+	return purge->ok && count_live(purge) && --purge->left > 0;
 }
 
 /* --- create -------------------------------------------------------------------------------- */
@@ -102,30 +81,28 @@ static bool at_capacity(const struct app *app, struct err *err)
 /* Tells whether the limit is reached when what is over has been cleaned up. */
 static bool is_full(struct app *app, bool *full, struct err *err)
 {
-	for (int i = 0; i < PURGE_MAX; i++) {
-		int64_t live = row_sandbox_count_live(app->db, err);
-		if (live < 0)
-			return false;
-		*full = live >= app->conf->max_sandboxes;
-		if (!*full)
-			return true;
-		AUTO_SANDBOX_ROW row = {0};
-		int rc = row_sandbox_expired(app->db, clock_wall_ms(), &row, err);
-		if (rc != 1)
-			return rc == 0;
-		if (!expire(app, &row, err))
-			return false;
-	}
-	return true;
+	struct purge purge = {.app = app, .left = PURGE_MAX, .err = err};
+	if (count_live(&purge) &&
+	    !row_sandbox_each_over(app->db, clock_wall_ms(), purge_one, &purge, err))
+		return false;
+	*full = purge.full;
+	return purge.ok;
 }
 
 static bool has_disk(const struct app *app, struct err *err)
 {
 	int64_t available = spool_free_bytes(&app->spool, app->spool.data_fd, app->conf->min_free);
-	if (available < 0 || available >= app->conf->min_free)
+	bool has_bytes = available < 0 || available >= app->conf->min_free;
+	if (has_bytes && spool_has_inodes(&app->spool, app->spool.data_fd))
 		return true;
-	err_set(err, ERR_QUOTA, "the server's disk has less than %lld bytes left; none was created",
-		(long long)app->conf->min_free);
+	if (has_bytes)
+		err_set(err, ERR_QUOTA,
+			"the server's disk has room for fewer than %d more files; none was created",
+			SPOOL_MIN_FREE_INODES);
+	else
+		err_set(err, ERR_QUOTA,
+			"the server's disk has less than %lld bytes left; none was created",
+			(long long)app->conf->min_free);
 	return err_hint(
 		err,
 		"Destroy sandboxes with delete_files, or delete files in them, then try again.");
@@ -188,7 +165,8 @@ static enum attempt make(struct app *app, const char *principal, const struct sa
 	AUTO_SANDBOX_ROW fresh = {0};
 	sandbox_plan_row(app, plan, principal, takes_over ? kept->files_id : NULL, &fresh);
 	enum attempt result = FAILED;
-	if (takes_over || spool_make_files(&app->spool, fresh.files_id, err))
+	if (takes_over || (spool_make_files(&app->spool, fresh.files_id, err) &&
+			   about_write(&app->spool, &fresh, err)))
 		result = insert(app, kept, &fresh, err);
 	if (result == DONE)
 		move_row(row, &fresh);
@@ -212,8 +190,8 @@ static enum attempt try_create(struct app *app, const char *principal,
 		return FAILED;
 	if (rc == 1 && plan->name_is_made_up)
 		return AGAIN;
-	if (rc == 1 && time_is_over(&old))
-		return expire(app, &old, err) ? AGAIN : FAILED;
+	if (rc == 1 && sandbox_time_is_over(app, &old))
+		return sandbox_expire(app, &old, err) ? AGAIN : FAILED;
 	if (old.state == SANDBOX_LIVE) {
 		if (!sandbox_plan_fits(plan, &old, err))
 			return FAILED;
@@ -410,7 +388,7 @@ static enum attempt try_destroy(struct app *app, const char *principal, const ch
 	int rc = row_sandbox_move(app->db, row.id, row.state, to, clock_wall_ms(), err);
 	if (rc != 1)
 		return rc == 0 ? AGAIN : FAILED;
-	if (!remove_incarnation(app, &row, delete_files, &out->was_running, err))
+	if (!sandbox_remove(app, &row, delete_files, &out->was_running, err))
 		return FAILED;
 	memcpy(out->id, row.id, sizeof(out->id));
 	out->name = TAKE_PTR(row.name);
@@ -452,7 +430,7 @@ static bool end_one(struct app *app, const struct sandbox_row *row, struct err *
 	if (rc != 1)
 		return rc == 0;
 	log_event(LOG_INFO, "sandbox_ended_with_session", "id=%s name=%s", row->id, row->name);
-	return remove_incarnation(app, row, true, NULL, err) &&
+	return sandbox_remove(app, row, true, NULL, err) &&
 	       row_sandbox_settled(app->db, row->id, err) >= 0;
 }
 

@@ -3,7 +3,8 @@
  *
  * State machine of a row (compare-and-set in the database, see doc/design.md):
  *   live -> kept   destroy that keeps the files
- *   live -> gone, kept -> gone   destroy with the files, end of the lifetime
+ *   live -> gone, kept -> gone   destroy with the files, end of the lifetime or of the idle time
+ *                                (sandbox_end.h)
  *   kept -> gone   also when a new incarnation of the name takes the files over
  * Whether a live sandbox runs is told by its lock alone; it is started on first use.
  */
@@ -51,7 +52,7 @@ bool sandbox_ensure(struct app *app, const char *principal, const char *handle,
 
 /* Whether a live sandbox's lifetime is over: it does not answer then. One that is being used is
  * not over; its lifetime counts from the end of the use. For lists. */
-bool sandbox_is_over(const struct app *app, const struct sandbox_row *row);
+bool sandbox_is_over(struct app *app, const struct sandbox_row *row);
 
 /* In use: holds the shared use lock and descriptors until sandbox_leave. */
 struct sandbox_use {

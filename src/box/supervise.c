@@ -421,9 +421,7 @@ static void settle(struct supervisor *s)
 	for (int i = 0; i < ROW_TRIES && rc < 0; i++) {
 		if (i > 0)
 			clock_sleep_ms(RETRY_MS);
-		if (s->app->db == NULL)
-			s->app->db = db_open(s->app->conf->state_db, &err);
-		if (s->app->db != NULL)
+		if (s->app->db != NULL || app_open_db(s->app, &err))
 			rc = row_task_finish(s->app->db, &s->row, &err);
 	}
 	if (rc < 0)
@@ -447,8 +445,7 @@ static void slim(struct supervisor *s)
 static void open_database(struct supervisor *s)
 {
 	struct err err = ERR_INIT;
-	s->app->db = db_open(s->app->conf->state_db, &err);
-	if (s->app->db == NULL)
+	if (!app_open_db(s->app, &err))
 		log_err(LOG_WARN, "task_database", &err);
 }
 

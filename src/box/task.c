@@ -250,7 +250,10 @@ int task_log(struct app *app, const struct task_row *row, struct err *err)
 		err_set(err, ERR_BUSY, "task %s is just being started; it has no output yet",
 			row->id);
 	} else {
-		err_set(err, ERR_GONE, "task %s has no output on the server any more", row->id);
+		err_set(err, ERR_GONE,
+			"task %s has no output on the server any more; it is kept for %lld s after "
+			"the end",
+			row->id, (long long)app->conf->job_log_retention);
 		err_hint(err, "What it wrote to files is still in /workspace, unless the sandbox "
 			      "was destroyed.");
 	}

@@ -19,6 +19,11 @@ static const char unadopted_reason[] =
 	"the server was stopped while the command became a background task, and the command was "
 	"ended with it; how far it came is not known";
 
+/* For people: why the end of a task is not known. */
+struct reasons {
+	const char *lost, *unstarted;
+};
+
 /* 1; 0 when the row is gone; -1 with err. */
 static int reload(struct app *app, struct task_row *row, struct err *err)
 {
@@ -62,14 +67,15 @@ static void set_unknown(struct task_row *row, const char *reason)
 /* --- a task with a directory --------------------------------------------------------------- */
 
 /* With the lock held. Whatever result is there in the end is the one that counts. */
-static bool settle_lost(struct app *app, struct task_row *row, int dirfd, struct err *err)
+static bool settle_lost(struct app *app, struct task_row *row, int dirfd, const char *reason,
+			struct err *err)
 {
 	enum task_verdict verdict = task_dir_verdict(dirfd, row, err);
 	if (verdict == TASK_VERDICT_NONE)
 		return false;
 	if (verdict != TASK_VERDICT_FINAL) { /* the lock that it sees held is ours */
 		log_event(LOG_WARN, "task_lost", "id=%s", row->id);
-		set_unknown(row, lost_reason);
+		set_unknown(row, reason);
 		if (!task_dir_write_result(dirfd, row, err))
 			return false;
 	}
@@ -77,7 +83,8 @@ static bool settle_lost(struct app *app, struct task_row *row, int dirfd, struct
 }
 
 /* 1 settled, or it runs; 0 look again; -1 with err. */
-static int settle_once(struct app *app, struct task_row *row, int dirfd, struct err *err)
+static int settle_once(struct app *app, struct task_row *row, int dirfd, const char *reason,
+		       struct err *err)
 {
 	struct err busy = ERR_INIT;
 	switch (task_dir_verdict(dirfd, row, err)) {
@@ -92,17 +99,18 @@ static int settle_once(struct app *app, struct task_row *row, int dirfd, struct 
 	}
 	AUTO_FD lock = task_dir_take_lock(dirfd, &busy);
 	if (lock >= 0)
-		return settle_lost(app, row, dirfd, err) ? 1 : -1;
+		return settle_lost(app, row, dirfd, reason, err) ? 1 : -1;
 	if (busy.code == ERR_BUSY)
 		return 0;
 	*err = busy;
 	return -1;
 }
 
-static bool settle_visible(struct app *app, struct task_row *row, int dirfd, struct err *err)
+static bool settle_visible(struct app *app, struct task_row *row, int dirfd, const char *reason,
+			   struct err *err)
 {
 	for (int i = 0; i < BUSY_TRIES; i++) {
-		int rc = settle_once(app, row, dirfd, err);
+		int rc = settle_once(app, row, dirfd, reason, err);
 		if (rc != 0)
 			return rc == 1;
 		clock_sleep_ms(BUSY_MS);
@@ -152,19 +160,19 @@ static int settle_new(struct app *app, struct task_row *row, const char *reason,
 	return never_started(app, row, reason, err) ? 1 : -1;
 }
 
-static bool settle_hidden(struct app *app, struct task_row *row, const char *reason,
+static bool settle_hidden(struct app *app, struct task_row *row, const struct reasons *why,
 			  struct err *err)
 {
-	int rc = settle_new(app, row, reason, err);
+	int rc = settle_new(app, row, why->unstarted, err);
 	if (rc != 0)
 		return rc == 1;
 	AUTO_FD dirfd = task_dir_open(&app->spool, row->id, err);
-	return dirfd >= 0 && settle_visible(app, row, dirfd, err);
+	return dirfd >= 0 && settle_visible(app, row, dirfd, why->lost, err);
 }
 
 /* --- both ---------------------------------------------------------------------------------- */
 
-static bool settle(struct app *app, struct task_row *row, bool dead, const char *reason,
+static bool settle(struct app *app, struct task_row *row, bool dead, const struct reasons *why,
 		   struct err *err)
 {
 	struct err missing = ERR_INIT;
@@ -184,18 +192,65 @@ static bool settle(struct app *app, struct task_row *row, bool dead, const char 
 			return true;
 	}
 	if (dirfd >= 0)
-		return settle_visible(app, row, dirfd, err);
-	return (!dead && is_young(row)) || settle_hidden(app, row, reason, err);
+		return settle_visible(app, row, dirfd, why->lost, err);
+	return (!dead && is_young(row)) || settle_hidden(app, row, why, err);
 }
 
 bool task_settle(struct app *app, struct task_row *row, struct err *err)
 {
 	bool adopted = row->origin == TASK_ORIGIN_EXEC;
-	return settle(app, row, false, adopted ? unadopted_reason : unstarted_reason, err);
+	const struct reasons why = {lost_reason, adopted ? unadopted_reason : unstarted_reason};
+	return settle(app, row, false, &why, err);
 }
 
 bool task_settle_unstarted(struct app *app, struct task_row *row, const char *reason,
 			   struct err *err)
 {
-	return settle(app, row, true, reason, err);
+	const struct reasons why = {lost_reason, reason};
+	return settle(app, row, true, &why, err);
+}
+
+bool task_settle_killed(struct app *app, struct task_row *row, const char *reason, struct err *err)
+{
+	const struct reasons why = {reason, reason};
+	return settle(app, row, false, &why, err);
+}
+
+/* --- a look -------------------------------------------------------------------------------- */
+
+/* By its directory, visible or not. A failed look tells nothing. */
+static enum task_due due_of(int dirfd, enum task_due when_lost, struct err *err)
+{
+	AUTO_TASK_ROW outcome = {.id = ""};
+	switch (task_dir_verdict(dirfd, &outcome, err)) {
+	case TASK_VERDICT_FINAL:
+		return TASK_DUE_BEHIND;
+	case TASK_VERDICT_LOST:
+		return when_lost;
+	case TASK_VERDICT_RUNNING:
+	case TASK_VERDICT_NONE:
+		break;
+	}
+	return TASK_DUE_NONE;
+}
+
+enum task_due task_settle_due(const struct app *app, const struct task_row *row, struct err *err)
+{
+	struct err missing = ERR_INIT;
+	AUTO_FD dirfd = task_dir_open(&app->spool, row->id, &missing);
+	if (dirfd >= 0)
+		return due_of(dirfd, TASK_DUE_LOST, err);
+	if (missing.code != ERR_NOT_FOUND) {
+		*err = missing;
+		return TASK_DUE_NONE;
+	}
+	if (is_young(row))
+		return TASK_DUE_NONE;
+	AUTO_FD new_fd = task_dir_open_new(&app->spool, row->id, &missing);
+	if (new_fd >= 0)
+		return due_of(new_fd, TASK_DUE_UNSTARTED, err);
+	if (missing.sys == ENOENT)
+		return TASK_DUE_UNSTARTED;
+	*err = missing;
+	return TASK_DUE_NONE;
 }

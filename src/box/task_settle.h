@@ -21,4 +21,18 @@ bool task_settle(struct app *app, struct task_row *row, struct err *err) MUST_US
 bool task_settle_unstarted(struct app *app, struct task_row *row, const char *reason,
 			   struct err *err) MUST_USE;
 
+/* The same for one whose supervisor was killed on purpose, for a reason that is known. */
+bool task_settle_killed(struct app *app, struct task_row *row, const char *reason,
+			struct err *err) MUST_USE;
+
+/* What is wrong with a row that reads "running", without changing anything: TASK_DUE_NONE when it
+ * is right (it runs, or is being started), or cannot be told (then err is set). */
+enum task_due {
+	TASK_DUE_NONE = 0,
+	TASK_DUE_BEHIND,    /* its result is there, only the row does not say it */
+	TASK_DUE_LOST,      /* its supervisor died without one */
+	TASK_DUE_UNSTARTED, /* and had not even begun */
+};
+enum task_due task_settle_due(const struct app *app, const struct task_row *row, struct err *err);
+
 #endif

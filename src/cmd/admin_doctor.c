@@ -14,11 +14,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/num.h"
 #include "box/exec.h"
 #include "cmd/admin.h"
+#include "store/row_clock.h"
 
 enum verdict { OK, NOTE, WARN, FAIL };
 
@@ -133,6 +135,11 @@ static void check_room(struct doctor *doctor)
 		       "disk room: %lld MiB free, less than SMCP_MIN_FREE_BYTES "
 		       "(%lld MiB): nothing can be written. Make room",
 		       mib, (long long)(doctor->conf->min_free >> 20));
+	else if (!spool_has_inodes(&doctor->app->spool, doctor->app->spool.data_fd))
+		report(doctor, FAIL,
+		       "disk room: fewer than %d more files can be made: nothing can be written. "
+		       "Delete files",
+		       SPOOL_MIN_FREE_INODES);
 	else
 		report(doctor, OK, "disk room: %lld MiB free for sandboxes", mib);
 }
@@ -205,6 +212,53 @@ static void check_sandbox(struct doctor *doctor)
 		report_err(doctor, "sandbox", &err);
 }
 
+#define PASS_AGE_MIN_S 3600 /* a pass per hour is enough for what it does */
+
+/* Who runs it says how it is to be run again. */
+static void report_no_reaper(struct doctor *doctor, const char *since)
+{
+	AUTO_BUF path = BUF_INIT;
+	if (!admin_find_ours("spoolbox-reaper", &path)) {
+		report(doctor, FAIL,
+		       "clean-up: spoolbox-reaper was not found beside spoolbox. make install puts "
+		       "it there");
+		return;
+	}
+	report(doctor, WARN,
+	       "clean-up: no pass %s, so nothing idle or old is removed. spoolbox serve does them; "
+	       "otherwise add to the crontab of this user (crontab -e), or see contrib/cron: "
+	       "*/5 * * * * %s",
+	       since, buf_str(&path));
+}
+
+static void check_reaper(struct doctor *doctor)
+{
+	struct err err = ERR_INIT;
+	struct clock_record record;
+	char at[CLOCK_RFC3339_LEN], since[64];
+	int64_t limit_s = 3 * doctor->conf->gc_interval;
+	int rc = doctor->app == NULL ? 0 : row_clock_read(doctor->app->db, &record, &err);
+	if (doctor->app == NULL)
+		return; /* the spool comes first */
+	if (rc < 0) {
+		report_err(doctor, "clean-up", &err);
+		return;
+	}
+	if (rc == 0) {
+		report_no_reaper(doctor, "yet");
+		return;
+	}
+	if (limit_s < PASS_AGE_MIN_S)
+		limit_s = PASS_AGE_MIN_S;
+	int64_t age_s = (clock_wall_ms() - record.reading.wall_at) / 1000;
+	clock_rfc3339(record.reading.wall_at, at);
+	snprintf(since, sizeof(since), "since %s", at);
+	if (age_s > limit_s)
+		report_no_reaper(doctor, since);
+	else
+		report(doctor, OK, "clean-up: the last pass of spoolbox-reaper was at %s", at);
+}
+
 static void check_worker(struct doctor *doctor)
 {
 	AUTO_BUF path = BUF_INIT;
@@ -255,7 +309,7 @@ static void check_settings(struct doctor *doctor)
 
 static void (*const checks[])(struct doctor *doctor) = {
 	check_user,       check_kernel,  check_settings, check_spool,  check_room,     check_token,
-	check_namespaces, check_runtime, check_sandbox,  check_worker, check_lighttpd,
+	check_namespaces, check_runtime, check_sandbox,  check_worker, check_lighttpd, check_reaper,
 };
 
 int admin_doctor(const struct admin *admin, int argc, char **argv)

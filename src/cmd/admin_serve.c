@@ -1,8 +1,9 @@
 /*
  * spoolbox serve: runs a lighttpd of its own in the foreground, for trying things out and for
- * machines without a web server. Everything it needs is in a run directory below the spool
- * (serve-XXXXXX, mode 0700): the configuration, the sockets, and a link to spoolbox.fcgi, so
- * that no path has to be quoted or fit into a socket address. lighttpd works in that directory.
+ * machines without a web server, with a clean-up now and then. Everything it needs is in a run
+ * directory below the spool (serve-XXXXXX, mode 0700): the configuration, the sockets, and a link
+ * to spoolbox.fcgi, so that no path has to be quoted or fit into a socket address. lighttpd works
+ * in that directory.
  *
  * Endings. TERM or INT, or the parent's end with --with-parent: lighttpd is told to stop, then its
  * whole process group (the workers; sandboxes have sessions of their own and live on) is ended and
@@ -74,6 +75,15 @@ struct pool {
 #define POOLS    2
 #define BACKLOG  1024
 #define PAUSE_MS 1000 /* before a pool that ended within as long is started again */
+#define FIRST_MS 1000 /* from the start to the first clean-up: the workers come first */
+
+/* Passes of spoolbox-reaper, one at a time, so that nobody needs cron. A pass may be ended
+ * anywhere, so our own end does not wait for it. */
+struct cleaner {
+	const char *program;
+	pid_t pid;       /* of the pass that runs; 0: none */
+	int64_t next_ms; /* monotonic */
+};
 
 struct run_dir {
 	int spool_fd; /* borrowed */
@@ -255,6 +265,34 @@ static void tend_pools(const struct run_dir *run, struct pool pools[POOLS], pid_
 	}
 }
 
+/* Starts a pass when it is time and the last one is through. */
+static void tend_cleaner(const struct run_dir *run, struct cleaner *cleaner, pid_t group,
+			 int64_t interval_s)
+{
+	static const char *const argv[] = {"spoolbox-reaper", NULL};
+	int64_t now_ms = clock_mono_ms();
+	pid_t parent = getpid();
+	if (cleaner->pid > 0 && waitpid(cleaner->pid, NULL, WNOHANG) == 0)
+		return;
+	cleaner->pid = 0;
+	if (now_ms < cleaner->next_ms)
+		return;
+	cleaner->next_ms = now_ms + interval_s * 1000;
+	AUTO_FD null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	cleaner->pid = fork();
+	if (cleaner->pid == 0)
+		exec_in_run_dir(run, parent, group, null, cleaner->program, argv);
+}
+
+/* While one runs its end is told by SIGCHLD. */
+static struct timespec time_until_pass(const struct cleaner *cleaner)
+{
+	int64_t left_ms = cleaner->next_ms - clock_mono_ms();
+	int64_t min_ms = cleaner->pid > 0 ? PAUSE_MS : 0;
+	int64_t wait_ms = left_ms > min_ms ? left_ms : min_ms;
+	return (struct timespec){.tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000};
+}
+
 static pid_t start_lighttpd(const struct run_dir *run, struct err *err)
 {
 	AUTO_BUF program = BUF_INIT;
@@ -307,13 +345,16 @@ static void end_group(pid_t pid)
 	}
 }
 
-/* Keeps the pools until lighttpd ends or a signal asks for our end. True when we were asked. */
-static bool wait_for_end(const struct run_dir *run, struct pool pools[POOLS], int64_t workers,
-			 pid_t pid, const sigset_t *set)
+/* Keeps the pools and cleans up until lighttpd ends or a signal asks for our end. True when we were
+ * asked. */
+static bool wait_for_end(const struct run_dir *run, struct pool pools[POOLS],
+			 struct cleaner *cleaner, const struct conf *conf, pid_t pid,
+			 const sigset_t *set)
 {
 	for (;;) {
 		siginfo_t info = {0};
-		int sig = sigwaitinfo(set, NULL);
+		struct timespec wait = time_until_pass(cleaner);
+		int sig = sigtimedwait(set, NULL, &wait);
 		if (sig == SIGTERM || sig == SIGINT || sig == SIGHUP) {
 			kill(pid, SIGTERM);
 			return true;
@@ -321,8 +362,17 @@ static bool wait_for_end(const struct run_dir *run, struct pool pools[POOLS], in
 		if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
 		    info.si_pid == pid)
 			return false;
-		tend_pools(run, pools, pid, workers);
+		tend_pools(run, pools, pid, conf->workers);
+		tend_cleaner(run, cleaner, pid, conf->gc_interval);
 	}
+}
+
+static bool find_reaper(struct buf *program, struct err *err)
+{
+	if (admin_find_ours("spoolbox-reaper", program))
+		return true;
+	err_set(err, ERR_UNAVAILABLE, "spoolbox-reaper was not found");
+	return err_hint(err, "it must lie beside spoolbox (make install puts it there)");
 }
 
 static bool run_lighttpd(const struct run_dir *run, const struct conf *conf,
@@ -336,6 +386,11 @@ static bool run_lighttpd(const struct run_dir *run, const struct conf *conf,
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	struct pool pools[POOLS] = {{.socket = "files.sock"}, {.socket = "mcp.sock"}};
+	AUTO_BUF reaper = BUF_INIT;
+	if (!find_reaper(&reaper, err))
+		return false;
+	struct cleaner cleaner = {.program = buf_str(&reaper),
+				  .next_ms = clock_mono_ms() + FIRST_MS};
 	for (int i = 0; i < POOLS; i++)
 		if (!open_pool(run, &pools[i], err))
 			return false;
@@ -347,7 +402,7 @@ static bool run_lighttpd(const struct run_dir *run, const struct conf *conf,
 	printf("Spoolbox serves http://%s:%s/mcp (spool %s). The token: spoolbox token\n",
 	       address->host, address->port, conf->spool);
 	fflush(stdout);
-	bool asked = wait_for_end(run, pools, conf->workers, pid, &set);
+	bool asked = wait_for_end(run, pools, &cleaner, conf, pid, &set);
 	int status = reap_lighttpd(pid);
 	end_group(pid);
 	if (asked)

@@ -3,11 +3,9 @@
  * root is no sandbox, and files that root makes in the spool would lock the workers out: so root
  * becomes the service user before anything is touched.
  */
-#include <errno.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -30,36 +28,6 @@ static const struct passwd *named_user(const char *name, struct err *err)
 	return NULL;
 }
 
-static const struct passwd *owner_of_spool(const struct conf *conf, struct err *err)
-{
-	struct stat st;
-	const struct passwd *pw;
-	if (stat(conf->spool, &st) != 0) {
-		err_set(err, ERR_NOT_FOUND, "the spool %s cannot be read: %s", conf->spool,
-			strerror(errno));
-		err_hint(err,
-			 "make it for the user who is to run Spoolbox: install -d -m 700 -o USER "
-			 "%s. Or set SMCP_SPOOL to the one that is meant",
-			 conf->spool);
-	} else if (st.st_uid == 0) {
-		err_set(err, ERR_DENIED,
-			"the spool %s is root's, and sandboxes must not be run by root",
-			conf->spool);
-		err_hint(err,
-			 "give it to an ordinary user: chown -R USER %s. Or name the user: "
-			 "spoolbox --user USER ...",
-			 conf->spool);
-	} else if ((pw = getpwuid(st.st_uid)) == NULL) {
-		err_set(err, ERR_DENIED,
-			"the spool %s belongs to user %u, who is not on this machine", conf->spool,
-			(unsigned)st.st_uid);
-		err_hint(err, "give it to a user of this machine: chown -R USER %s", conf->spool);
-	} else {
-		return pw;
-	}
-	return NULL;
-}
-
 bool admin_become(const struct conf *conf, const char *user, struct err *err)
 {
 	if (geteuid() != 0) {
@@ -69,7 +37,9 @@ bool admin_become(const struct conf *conf, const char *user, struct err *err)
 		err_set(err, ERR_DENIED, "only root can change to user %s", user);
 		return err_hint(err, "leave --user out, or start it as root");
 	}
-	const struct passwd *pw = user != NULL ? named_user(user, err) : owner_of_spool(conf, err);
+	if (user == NULL)
+		return user_become_owner(conf->spool, err);
+	const struct passwd *pw = named_user(user, err);
 	return pw != NULL && user_become(pw->pw_uid, pw->pw_gid, err);
 }
 

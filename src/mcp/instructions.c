@@ -136,9 +136,11 @@ static void put_sandboxes(struct buf *out, const struct conf *conf)
 		"A sandbox is an isolated Linux machine with a directory /workspace of its own. "
 		"Name it in each call (sandbox: \"work\"); exec, write_text and upload_file make "
 		"a missing one, and say so with sandbox_created. Keep using one name for one "
-		"piece of work. A sandbox with a name stays until destroy_sandbox; one from "
-		"create_sandbox without a name ends with its files %lld s after its last use. At "
-		"most %lld sandboxes at a time.\n\n",
+		"piece of work. Left unused, a sandbox with a name is stopped after %lld s (its "
+		"files stay, the next use starts it) and removed with its files after %lld s; one "
+		"from create_sandbox without a name ends with its files %lld s after its last use. "
+		"At most %lld sandboxes at a time.\n\n",
+		(long long)conf->idle_stop, (long long)conf->idle_remove,
 		(long long)conf->sandbox_ttl, (long long)conf->max_sandboxes);
 }
 

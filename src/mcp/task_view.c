@@ -69,9 +69,9 @@ void task_view_life(struct json_object *result, const struct sandbox_row *sandbo
 	if (sandbox->ends_with_session)
 		target_note(note,
 			    "Sandbox %s is kept for this task when the session ends, until "
-			    "will_stop_at: call kill_sandbox when you have the results.",
+			    "will_remove_at: call kill_sandbox when you have the results.",
 			    sandbox->name);
-	target_add_time(result, "will_stop_at", sandbox->expires_at);
+	target_add_time(result, "will_remove_at", sandbox->expires_at);
 	if (timeout_ms == 0 || !task_outlives_sandbox(sandbox, timeout_ms))
 		return;
 	int64_t left_ms = sandbox->expires_at - clock_wall_ms();
@@ -122,6 +122,22 @@ bool task_view_wait(struct tool_call *call, struct task_row *row, int64_t second
 			 call, err);
 }
 
+/* Since when, unless something else than the clean-up took it away. */
+static void note_pruned(const struct tool_call *call, const struct task_row *row, struct buf *note)
+{
+	char since[CLOCK_RFC3339_LEN];
+	const struct app *app = call->app;
+	int64_t retention_s = app->conf->job_log_retention;
+	int64_t until = row->finished_at + retention_s * 1000;
+	if (row->finished_at > 0 && until <= clock_wall_ms())
+		target_note(note,
+			    "What it printed is not kept any more since %s, %lld s after its end "
+			    "(this server's SMCP_JOB_LOG_RETENTION); only how it ended is.",
+			    clock_rfc3339(until, since), (long long)retention_s);
+	else
+		target_note(note, "What it printed is not kept any more; only how it ended is.");
+}
+
 bool task_view_log(const struct tool_call *call, const struct task_row *row, int *dirfd,
 		   struct buf *note, struct err *err)
 {
@@ -130,7 +146,7 @@ bool task_view_log(const struct tool_call *call, const struct task_row *row, int
 	if (*dirfd >= 0)
 		return true;
 	if (trouble.code == ERR_GONE)
-		target_note(note, "What it printed is not kept any more; only how it ended is.");
+		note_pruned(call, row, note);
 	else if (trouble.code == ERR_BUSY)
 		target_note(note, "It is just being started and has printed nothing yet.");
 	else

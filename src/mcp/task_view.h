@@ -19,9 +19,10 @@
 	L_STR("reason", "", "Why it ended so, or why its end is not known.") "," \
 	L_INT("background_processes", L_AT_LEAST(1), \
 	      "Processes that it left running on purpose. They end with the sandbox.")
-#define TASK_VIEW_WILL_STOP_AT \
-	L_STR("will_stop_at", "", \
-	      "When the sandbox ends with its files and tasks, RFC 3339. Absent: it has no end.")
+#define TASK_VIEW_WILL_REMOVE_AT \
+	L_STR("will_remove_at", "", \
+	      "When the sandbox's lifetime is over, RFC 3339; it is removed then with its files and tasks. " \
+	      "Absent: it has none.")
 /* clang-format on */
 
 /* In one word for those who only ask whether to go on polling. */

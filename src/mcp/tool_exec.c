@@ -450,7 +450,7 @@ const struct tool tool_exec = {
 		L_INT("max_rss_kib", L_AT_LEAST(0), "Memory of its largest process.") ","
 		L_INT("background_processes", L_AT_LEAST(0), "Processes it left running.") ","
 		TARGET_PROPERTIES ","
-		TASK_VIEW_WILL_STOP_AT ","
+		TASK_VIEW_WILL_REMOVE_AT ","
 		L_STR("note", "", "What else to know, and what to do about it.")),
 	.read_only = false,
 	.destructive = true,

@@ -317,7 +317,7 @@ const struct tool tool_run_background = {
 		L_STR("state", TASK_VIEW_STATES, "How it ended, or running.") ","
 		TASK_VIEW_END ","
 		TARGET_PROPERTIES ","
-		TASK_VIEW_WILL_STOP_AT ","
+		TASK_VIEW_WILL_REMOVE_AT ","
 		NOTE),
 	.read_only = false,
 	.destructive = true,
@@ -351,7 +351,7 @@ const struct tool tool_get_job = {
 		L_STR("polled_at", "", "When this was seen, RFC 3339.") ","
 		L_STR("log_tail", "", "The newest output, stdout and stderr in order.") ","
 		L_BOOL("log_truncated", "", "Whether there is output before log_tail.") ","
-		TASK_VIEW_WILL_STOP_AT ","
+		TASK_VIEW_WILL_REMOVE_AT ","
 		NOTE),
 	.read_only = true,
 	.destructive = false,

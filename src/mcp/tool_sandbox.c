@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "box/idle.h"
 #include "mcp/args.h"
 #include "mcp/confirm.h"
 #include "mcp/target.h"
@@ -27,9 +28,15 @@
 	L_STR("network", "", "Network level: loopback or none.") "," \
 	L_STR("created_at", "", "When it was made, RFC 3339.") "," \
 	L_STR("last_used_at", "", "When it was last used, RFC 3339.") "," \
+	L_STR("idle_since", "", \
+	      "When its last use ended, or when it was destroyed, RFC 3339. Absent: it is in use.") "," \
 	L_STR("will_stop_at", "", \
-	      "When it ends with its files unless it is used before, RFC 3339. Absent: it has no end.") \
-	"," L_STRUCT("labels", L_STRING_MAP, "Labels given when it was made.")
+	      "When its processes are ended unless it is used before, RFC 3339; its files stay. Absent: " \
+	      "it is in use, or nothing runs in it.") "," \
+	L_STR("will_remove_at", "", \
+	      "When it is removed with its files unless it is used before, RFC 3339. Absent: it is in " \
+	      "use.") "," \
+	L_STRUCT("labels", L_STRING_MAP, "Labels given when it was made.")
 #define SANDBOX_REQUIRED \
 	L_QUOTE("name") "," L_QUOTE("sandbox_id") "," L_QUOTE("status") "," L_QUOTE("template") "," \
 	L_QUOTE("network") "," L_QUOTE("created_at") "," L_QUOTE("last_used_at")
@@ -52,17 +59,22 @@ static const char *status_of(struct app *app, const struct sandbox_row *row)
 	}
 }
 
-static void describe_row(struct app *app, const struct sandbox_row *row, struct json_object *result)
+static void describe_row(struct app *app, const struct sandbox_row *row, const struct idle *idle,
+			 struct json_object *result)
 {
+	const char *status = status_of(app, row);
 	json_add_str(result, "name", row->name);
 	json_add_str(result, "sandbox_id", row->id);
-	json_add_str(result, "status", status_of(app, row));
+	json_add_str(result, "status", status);
 	json_add_str(result, "template", row->template);
 	json_add_str(result, "network", row->network);
 	target_add_time(result, "created_at", row->created_at);
 	target_add_time(result, "last_used_at", row->last_used_at);
-	if (row->state == SANDBOX_LIVE)
-		target_add_time(result, "will_stop_at", row->expires_at);
+	if (!idle->in_use)
+		target_add_time(result, "idle_since", idle->since);
+	if (strcmp(status, "stopped") != 0)
+		target_add_time(result, "will_stop_at", idle->stop_at);
+	target_add_time(result, "will_remove_at", idle->remove_at);
 	if (row->labels == NULL)
 		return;
 	struct err err = ERR_INIT;
@@ -73,6 +85,7 @@ static void describe_row(struct app *app, const struct sandbox_row *row, struct 
 
 struct listing {
 	struct app *app;
+	struct timeline timeline;
 	struct json_object *sandboxes;
 	int64_t live;
 };
@@ -83,8 +96,10 @@ static bool list_row(void *ctx, const struct sandbox_row *row)
 	bool is_live = row->state == SANDBOX_LIVE;
 	if (is_live && sandbox_is_over(listing->app, row))
 		return true; /* only its removal is due */
+	struct idle idle;
 	struct json_object *item = json_object_new_object();
-	describe_row(listing->app, row, item);
+	idle_of(listing->app, &listing->timeline, row, &idle);
+	describe_row(listing->app, row, &idle, item);
 	json_push(listing->sandboxes, item);
 	listing->live += is_live;
 	return true;
@@ -94,8 +109,9 @@ static bool call_list(struct tool_call *call, struct err *err)
 {
 	struct app *app = call->app;
 	AUTO_JSON *sandboxes = json_object_new_array();
-	struct listing listing = {app, sandboxes, 0};
-	if (!row_sandbox_each(app->db, call->principal, list_row, &listing, err))
+	struct listing listing = {.app = app, .sandboxes = sandboxes};
+	if (!timeline_read(app, &listing.timeline, err) ||
+	    !row_sandbox_each(app->db, call->principal, list_row, &listing, err))
 		return false;
 	call->structured = json_object_new_object();
 	json_add(call->structured, "sandboxes", TAKE_PTR(sandboxes));
@@ -111,9 +127,10 @@ const struct tool tool_list_sandboxes = {
 	.description =
 		"Lists your sandboxes with their state. Use it to find a sandbox from earlier work, or to "
 		"see what can be destroyed when the limit is reached. Not needed before exec or "
-		"write_text: those make a missing sandbox themselves. Returns sandboxes (name, "
-		"sandbox_id, status, times), count of live ones and max_sandboxes, the limit of this "
-		"server. Example: {}",
+		"write_text: those make a missing sandbox themselves. Looking at the list is no use of a "
+		"sandbox. Returns sandboxes (name, sandbox_id, status, times: will_remove_at tells when "
+		"an unused one goes with its files), count of live ones and max_sandboxes, the limit of "
+		"this server. Example: {}",
 	.input_schema = L_OBJECT(""),
 	.output_schema = L_RESULT(
 		L_QUOTE("sandboxes") "," L_QUOTE("count") "," L_QUOTE("max_sandboxes"),
@@ -172,8 +189,11 @@ static void note_create(const struct target *target, const struct sandbox_option
 			    "It goes with its files when this session ends, unless a background "
 			    "task was started in it.");
 	if (row->expires_at > 0)
-		target_note(note, "It ends with its files when it was not used for %lld seconds.",
-			    (long long)(row->ttl_ms / 1000));
+		target_note(
+			note,
+			"It ends with its files when it was not used for %lld seconds; tasks do "
+			"not make it live longer than they run.",
+			(long long)(row->ttl_ms / 1000));
 }
 
 static bool call_create(struct tool_call *call, struct err *err)
@@ -187,8 +207,13 @@ static bool call_create(struct tool_call *call, struct err *err)
 		return false;
 	AUTO_BUF note = BUF_INIT;
 	note_create(&target, &options, &note);
+	struct timeline timeline;
+	struct idle idle;
+	if (!timeline_read(app, &timeline, err))
+		return false;
+	idle_from(app->conf, &timeline, &target.row, &idle); /* it is this call that uses it */
 	struct json_object *result = call->structured = json_object_new_object();
-	describe_row(app, &target.row, result);
+	describe_row(app, &target.row, &idle, result);
 	json_add_bool(result, "created", target.created);
 	json_add(result, "limits", limits_of(app->conf));
 	json_add(result, "isolation", app->runtime->describe(&target.use.box));
@@ -211,8 +236,9 @@ const struct tool tool_create_sandbox = {
 		"Makes a sandbox: an isolated Linux machine with a directory /workspace of its own. "
 		"Needed only to choose options (environment, lifetime, network, labels) or to get a fresh "
 		"one with a made-up name; exec, write_text and upload_file make a missing sandbox "
-		"themselves. With a name it lives until it is destroyed, unless timeout is given; without "
-		"a name it ends when it was not used for a while. A name that exists is returned as it is "
+		"themselves. With a name it lives as long as it is used now and then; without a name, or "
+		"with timeout, it ends when it was not used for that time: will_remove_at tells when. A "
+		"name that exists is returned as it is "
 		"(created is false), but asking for other options than it has is an error. Nothing runs "
 		"in it yet: it starts by itself with the first command. Returns name, sandbox_id, the "
 		"limits and how it is isolated. Example: {\"sandbox\":\"work\",\"env\":{\"LANG\":"

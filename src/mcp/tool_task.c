@@ -232,7 +232,7 @@ const struct tool tool_start_task = {
 		L_STR("state", TASK_VIEW_STATES, "What is known now; a short task may have ended already.") ","
 		L_INT("started_at", "", "Start, in seconds since 1970.") ","
 		TASK_VIEW_END ","
-		TASK_VIEW_WILL_STOP_AT ","
+		TASK_VIEW_WILL_REMOVE_AT ","
 		L_STR("note", "", "What else to know, and what to do about it.")),
 	.read_only = false,
 	.destructive = true,
@@ -275,7 +275,7 @@ const struct tool tool_start_task = {
 	L_INT("started_at", "", "Start, in seconds since 1970.") "," \
 	L_INT("finished_at", "", "End, in seconds since 1970; absent while it runs.") "," \
 	STREAM_PROPERTIES("stdout") "," STREAM_PROPERTIES("stderr") "," \
-	TASK_VIEW_WILL_STOP_AT "," \
+	TASK_VIEW_WILL_REMOVE_AT "," \
 	L_STR("note", "", "What else to know, and what to do about it."))
 
 const struct tool tool_get_task = {

@@ -1,38 +1,10 @@
-/*
- * Owns the connection: how it is opened, brought up to date and how its errors read. A database
- * is recognised by its application_id; PRAGMA user_version tells how many steps of the schema it
- * has. Each step runs in a transaction of its own that reads the version again first, so any
- * number of workers may start on a new or an old database at once.
- */
-#include "store/db.h"
-
+/* Errors, statements and transactions of a connection; db_open.c opens it, db_tidy.c tidies it. */
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "base/clock.h"
-#include "store/schema.h"
+#include "store/db_part.h"
 
-#define APPLICATION_ID  0x53504258 /* "SPBX"; in bytes 68..71 of the file, for file(1) */
-#define BUSY_TIMEOUT_MS 5000       /* beyond any transaction of ours; below a client's patience */
-#define WAL_RETRY_MS    5          /* the change to WAL does not always use the busy timeout */
-
-struct cached {
-	const char *sql; /* a literal: its address is the key */
-	sqlite3_stmt *stmt;
-};
-
-struct db {
-	sqlite3 *handle;
-	struct cached *cache;
-	size_t cache_count;
-};
-
-/* Sets err from the last failed call on the connection. */
-static bool fail(const struct db *db, const char *doing, struct err *err)
+bool db_fail(const struct db *db, const char *doing, struct err *err)
 {
 	int rc = sqlite3_extended_errcode(db->handle);
 	int sys = sqlite3_system_errno(db->handle);
@@ -42,7 +14,7 @@ static bool fail(const struct db *db, const char *doing, struct err *err)
 	case SQLITE_PROTOCOL: /* gave up after its own retries on the WAL index */
 		err_set(err, ERR_BUSY,
 			"the server's state was locked by others for %d s; nothing was changed",
-			BUSY_TIMEOUT_MS / 1000);
+			DB_BUSY_TIMEOUT_MS / 1000);
 		break;
 	case SQLITE_FULL:
 		err_set(err, ERR_QUOTA, "the server's disk is full; nothing was changed");
@@ -50,10 +22,31 @@ static bool fail(const struct db *db, const char *doing, struct err *err)
 	case SQLITE_NOTADB:
 	case SQLITE_CORRUPT:
 		err_set(err, ERR_UNAVAILABLE,
-			"the state database (SMCP_STATE_DB) is damaged or no database");
+			"the state database (SMCP_STATE_DB) is damaged or no database; nothing was "
+			"changed");
 		err_hint(err,
-			 "Its operator should put back a backup of the file, or move it away to "
-			 "start with an empty one.");
+			 "Its operator should stop the server and put back a backup of the file, "
+			 "without the -wal and -shm beside it. Without a backup: move all three "
+			 "away; "
+			 "the next start says how to begin anew with the files of the sandboxes.");
+		break;
+	case SQLITE_READONLY:
+	case SQLITE_PERM:
+		err_set(err, ERR_UNAVAILABLE,
+			"the state database (SMCP_STATE_DB) cannot be written; nothing was "
+			"changed");
+		err_hint(
+			err,
+			"Its operator should let the user whom Spoolbox runs as write the file and "
+			"its directory, and see that their disk is not mounted read-only.");
+		break;
+	case SQLITE_CANTOPEN:
+		err_set(err, ERR_UNAVAILABLE,
+			"the state database (SMCP_STATE_DB) cannot be opened%s%s; nothing was "
+			"changed",
+			sys != 0 ? ": " : "", sys != 0 ? strerror(sys) : "");
+		err_hint(err, "Its operator should let the user whom Spoolbox runs as read and "
+			      "write the file and its directory.");
 		break;
 	case SQLITE_CONSTRAINT:
 	case SQLITE_MISUSE:
@@ -69,13 +62,13 @@ static bool fail(const struct db *db, const char *doing, struct err *err)
 	return err_in(err, "%s: sqlite %d: %s", doing, rc, sqlite3_errmsg(db->handle));
 }
 
-/* Runs a text of ours that returns nothing of interest. */
-static bool run_text(struct db *db, const char *sql, struct err *err)
+bool db_run_text(struct db *db, const char *sql, struct err *err)
 {
-	return sqlite3_exec(db->handle, sql, NULL, NULL, NULL) == SQLITE_OK || fail(db, sql, err);
+	return sqlite3_exec(db->handle, sql, NULL, NULL, NULL) == SQLITE_OK ||
+	       db_fail(db, sql, err);
 }
 
-static bool read_int(struct db *db, const char *sql, int64_t *out, struct err *err)
+bool db_read_int(struct db *db, const char *sql, int64_t *out, struct err *err)
 {
 	sqlite3_stmt *stmt = NULL;
 	bool ok = sqlite3_prepare_v2(db->handle, sql, -1, &stmt, NULL) == SQLITE_OK &&
@@ -83,147 +76,9 @@ static bool read_int(struct db *db, const char *sql, int64_t *out, struct err *e
 	if (ok)
 		*out = sqlite3_column_int64(stmt, 0);
 	else
-		fail(db, sql, err);
+		db_fail(db, sql, err);
 	sqlite3_finalize(stmt);
 	return ok;
-}
-
-/* --- opening ------------------------------------------------------------------------------- */
-
-/* Makes the file with mode 0600 before SQLite would make it with the umask's; SQLite gives its
- * side files the mode of the database. An existing file is only looked at: closing a descriptor
- * of it would drop the locks of another connection in this process. */
-static bool make_private(const char *path, struct err *err)
-{
-	AUTO_FD fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0 && (errno == ENOSPC || errno == EDQUOT))
-		return err_sys(err, "create the state database");
-	if (fd < 0 && errno != EEXIST) {
-		err_set(err, ERR_UNAVAILABLE,
-			"the state database (SMCP_STATE_DB) cannot be created: %s",
-			strerror(errno));
-		return err_hint(err,
-				"Name a file in an existing directory that Spoolbox may write.");
-	}
-	struct stat st;
-	if (stat(path, &st) != 0)
-		return err_sys(err, "stat the state database");
-	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid()) {
-		err_set(err, ERR_UNAVAILABLE,
-			"the state database (SMCP_STATE_DB) is no regular file of user %d, whom "
-			"Spoolbox "
-			"runs as",
-			(int)geteuid());
-		return err_hint(err, "Give it to that user with chown, or name another file in "
-				     "SMCP_STATE_DB.");
-	}
-	if ((st.st_mode & 07777) != 0600 && chmod(path, 0600) != 0)
-		return err_sys(err, "chmod the state database");
-	return true;
-}
-
-/* Reads what the database is, as of one instant; inside or outside of a transaction. A database
- * without tables counts as ours at version 0. */
-static bool identify(struct db *db, int64_t *version, struct err *err)
-{
-	int64_t application, tables;
-	bool own = sqlite3_get_autocommit(db->handle) != 0;
-	if (own && !run_text(db, "BEGIN", err))
-		return false;
-	bool ok = read_int(db, "PRAGMA application_id", &application, err) &&
-		  read_int(db, "PRAGMA user_version", version, err) &&
-		  read_int(db, "SELECT count(*) FROM sqlite_schema", &tables, err);
-	if (own)
-		sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
-	if (!ok)
-		return false;
-	if (application != APPLICATION_ID && (application != 0 || *version != 0 || tables != 0)) {
-		err_set(err, ERR_UNAVAILABLE,
-			"the state database (SMCP_STATE_DB) belongs to another program");
-		return err_hint(err,
-				"Name another file in SMCP_STATE_DB; this one was not changed.");
-	}
-	if (*version > schema_step_count) {
-		err_set(err, ERR_UNAVAILABLE,
-			"the state database has schema version %lld; this program knows versions "
-			"up to %d",
-			(long long)*version, schema_step_count);
-		return err_hint(err,
-				"Install the newer Spoolbox that made it, or name another file in "
-				"SMCP_STATE_DB; this one was not changed.");
-	}
-	return true;
-}
-
-/* Takes the database one step further unless somebody else did. */
-static bool migrate_step(struct db *db, int64_t *version, struct err *err)
-{
-	AUTO_TX tx = TX_INIT;
-	if (!db_begin(db, &tx, err) || !identify(db, version, err))
-		return false;
-	if (*version >= schema_step_count)
-		return true;
-	char stamp[96];
-	snprintf(stamp, sizeof(stamp), "PRAGMA application_id = %d; PRAGMA user_version = %d",
-		 APPLICATION_ID, (int)*version + 1);
-	if (!run_text(db, schema_steps[*version], err) || !run_text(db, stamp, err))
-		return err_in(err, "schema step %d", (int)*version + 1);
-	if (!db_commit(&tx, err))
-		return false;
-	++*version;
-	return true;
-}
-
-/* Two connections that change a new database to WAL at once can meet a lock that SQLite does not
- * wait for, so the wait is here. */
-static bool use_wal(struct db *db, struct err *err)
-{
-	int64_t deadline = clock_mono_ms() + BUSY_TIMEOUT_MS;
-	while (!run_text(db, "PRAGMA journal_mode = WAL", err)) {
-		if (err->code != ERR_BUSY || clock_mono_ms() >= deadline)
-			return false;
-		clock_sleep_ms(WAL_RETRY_MS);
-	}
-	return true;
-}
-
-static bool prepare_connection(struct db *db, struct err *err)
-{
-	int64_t version;
-	struct err waited = ERR_INIT;
-	sqlite3_extended_result_codes(db->handle, 1);
-	sqlite3_busy_timeout(db->handle, BUSY_TIMEOUT_MS);
-	/* Look before anything is written: a foreign database stays as it is. */
-	if (!identify(db, &version, err))
-		return false;
-	if (!use_wal(db, &waited)) {
-		*err = waited;
-		return false;
-	}
-	if (!run_text(db, "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON", err))
-		return false;
-	while (version < schema_step_count) {
-		if (!migrate_step(db, &version, err))
-			return false;
-	}
-	return true;
-}
-
-struct db *db_open(const char *path, struct err *err)
-{
-	if (!make_private(path, err))
-		return NULL;
-	struct db *db = xcalloc(1, sizeof(*db));
-	int rc = sqlite3_open_v2(path, &db->handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
-				 NULL);
-	if (db->handle == NULL)
-		abort(); /* out of memory, as in xmalloc */
-	if (rc != SQLITE_OK)
-		fail(db, "open", err);
-	else if (prepare_connection(db, err))
-		return db;
-	db_close(db);
-	return NULL;
 }
 
 void db_close(struct db *db)
@@ -235,13 +90,6 @@ void db_close(struct db *db)
 	free(db->cache);
 	sqlite3_close(db->handle);
 	free(db);
-}
-
-int db_schema_version(struct db *db)
-{
-	struct err err = ERR_INIT;
-	int64_t version;
-	return read_int(db, "PRAGMA user_version", &version, &err) ? (int)version : -1;
 }
 
 /* --- statements ---------------------------------------------------------------------------- */
@@ -257,11 +105,11 @@ sqlite3_stmt *db_prepare(struct db *db, const char *sql, struct err *err)
 	sqlite3_stmt *stmt = NULL;
 	if (sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &stmt, NULL) !=
 	    SQLITE_OK) {
-		fail(db, "prepare", err);
+		db_fail(db, "prepare", err);
 		return NULL;
 	}
 	db->cache = xrealloc(db->cache, (db->cache_count + 1) * sizeof(*db->cache));
-	db->cache[db->cache_count++] = (struct cached){sql, stmt};
+	db->cache[db->cache_count++] = (struct db_cached){sql, stmt};
 	return stmt;
 }
 
@@ -311,7 +159,7 @@ int db_step(struct db *db, sqlite3_stmt *stmt, struct err *err)
 	case SQLITE_DONE:
 		return 0;
 	default:
-		fail(db, "step", err);
+		db_fail(db, "step", err);
 		return -1;
 	}
 }
@@ -341,6 +189,18 @@ void db_column_id(sqlite3_stmt *stmt, int column, char id[static ID_LEN + 1])
 	id[0] = '\0';
 	if (text != NULL)
 		strncat(id, text, ID_LEN);
+}
+
+int64_t db_read_ids(struct db *db, sqlite3_stmt *stmt, struct buf *ids, struct err *err)
+{
+	int64_t number = 0;
+	int rc;
+	for (; (rc = db_step(db, stmt, err)) == 1; number++) {
+		char id[ID_LEN + 1];
+		db_column_id(stmt, 0, id);
+		buf_append(ids, id, sizeof(id));
+	}
+	return rc == 0 ? number : -1;
 }
 
 char *db_column_dup(sqlite3_stmt *stmt, int column)

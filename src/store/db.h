@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/id.h"
 #include "base/util.h"
@@ -20,6 +21,9 @@ struct db;
 /* Opens (making it, mode 0600) and migrates. NULL with err set; a database that is newer than
  * the program or belongs to another program is refused. */
 struct db *db_open(const char *path, struct err *err);
+/* The same for a spool that had a database: one that is missing or has nothing in it yet is refused
+ * and left as it is. */
+struct db *db_open_known(const char *path, struct err *err);
 void db_close(struct db *db);
 
 /* The prepared form of a text that is a string literal (cached by its address), reset and
@@ -47,6 +51,10 @@ char *db_column_dup(sqlite3_stmt *stmt, int column);
 /* Column that holds an id; empty for NULL. */
 void db_column_id(sqlite3_stmt *stmt, int column, char id[static ID_LEN + 1]);
 
+/* Appends the ids in the first column of all rows of a bound SELECT, each with its NUL. Their
+ * number, or -1 with err. */
+int64_t db_read_ids(struct db *db, sqlite3_stmt *stmt, struct buf *ids, struct err *err);
+
 /* A write transaction: begins at db_begin, is rolled back when the AUTO_TX goes out of scope
  * unless db_commit succeeded. */
 struct db_tx {
@@ -60,6 +68,19 @@ void db_rollback(struct db_tx *tx);
 	{ \
 		NULL \
 	}
+
+/* What a tidying came to. */
+struct db_tidied {
+	int64_t wal_bytes;   /* size of the log before */
+	bool truncated;      /* it is empty now */
+	int64_t freed_pages; /* given back to the file system */
+	int64_t free_pages;  /* left in the file */
+};
+/* Keeps the files small: takes the log over into the database, gives free pages back in short
+ * transactions until until_ms (monotonic), and lets SQLite renew its statistics. Makes nobody wait
+ * for more than DB_TIDY_WAIT_MS; what others hinder is left to the next time, without an error. */
+#define DB_TIDY_WAIT_MS 50
+bool db_tidy(struct db *db, int64_t until_ms, struct db_tidied *tidied, struct err *err) MUST_USE;
 
 /* Version of an open database's schema: how many of the steps in store/schema.h it has. */
 int db_schema_version(struct db *db);

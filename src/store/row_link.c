@@ -16,7 +16,22 @@ static const char *const op_names[] = {
 #define SANDBOX_IS_LIVE(id) \
 	"EXISTS (SELECT 1 FROM sandbox WHERE sandbox.id = " id " AND sandbox.state = 'live')"
 
-enum statement { INSERT, GET, CLAIM, UNCLAIM };
+/* In two parts, as each has an index or is a plain look at all: what is expired may be much. */
+#define EXPIRED "expires_at <= :now AND (created_at > :exact_from OR created_at <= :made_until)"
+#define STALE   "(used_at <= :used_until OR (" EXPIRED "))"
+
+enum statement {
+	INSERT,
+	GET,
+	CLAIM,
+	UNCLAIM,
+	IDS_STALE,
+	COUNT_STALE,
+	DELETE_STALE,
+	DELETE_OF_SANDBOX,
+	HAS_EARLY,
+	RESET
+};
 
 static const char *const sql[] = {
 	[INSERT] =
@@ -27,6 +42,19 @@ static const char *const sql[] = {
 	[CLAIM] = "UPDATE link SET used_at = :now WHERE id = :id AND used_at IS NULL"
 		  " AND " SANDBOX_IS_LIVE("link.sandbox_id"),
 	[UNCLAIM] = "UPDATE link SET used_at = NULL WHERE id = :id AND used_at = :claimed_at",
+	[IDS_STALE] = "SELECT id FROM link WHERE " STALE " LIMIT :limit",
+	[COUNT_STALE] = "SELECT count(*) FROM link WHERE " STALE,
+	[DELETE_STALE] = "DELETE FROM link WHERE id = :id"
+			 " AND (used_at IS NOT NULL OR expires_at <= :now)",
+	[DELETE_OF_SANDBOX] =
+		"DELETE FROM link WHERE rowid IN"
+		" (SELECT rowid FROM link WHERE sandbox_id = :sandbox_id LIMIT :limit)",
+	/* Whoever was made later expires later. */
+	[HAS_EARLY] =
+		"SELECT 1 FROM link WHERE expires_at > :latest AND created_at > :latest LIMIT 1",
+	[RESET] = "UPDATE link SET created_at = :now, expires_at = :now + expires_at - created_at"
+		  " WHERE rowid IN (SELECT rowid FROM link"
+		  " WHERE expires_at > :latest AND created_at > :latest LIMIT :limit)",
 };
 
 void link_row_finish(struct link_row *row)
@@ -105,4 +133,77 @@ int row_link_unclaim(struct db *db, const char *id, int64_t claimed_at, struct e
 	db_bind_text(stmt, ":id", id);
 	db_bind_int(stmt, ":claimed_at", claimed_at);
 	return db_change(db, stmt, err);
+}
+
+/* --- for the reaper ------------------------------------------------------------------------ */
+
+static sqlite3_stmt *prepare_stale(struct db *db, enum statement which,
+				   const struct link_stale *stale, struct err *err)
+{
+	sqlite3_stmt *stmt = db_prepare(db, sql[which], err);
+	if (stmt != NULL) {
+		db_bind_int(stmt, ":used_until", stale->used_until);
+		db_bind_int(stmt, ":now", stale->now);
+		db_bind_int(stmt, ":exact_from", stale->exact_from);
+		db_bind_int(stmt, ":made_until", stale->made_until);
+	}
+	return stmt;
+}
+
+int64_t row_link_ids_stale(struct db *db, const struct link_stale *stale, int64_t limit,
+			   struct buf *ids, struct err *err)
+{
+	AUTO_STMT *stmt = prepare_stale(db, IDS_STALE, stale, err);
+	if (stmt == NULL)
+		return -1;
+	db_bind_int(stmt, ":limit", limit);
+	return db_read_ids(db, stmt, ids, err);
+}
+
+int64_t row_link_count_stale(struct db *db, const struct link_stale *stale, struct err *err)
+{
+	AUTO_STMT *stmt = prepare_stale(db, COUNT_STALE, stale, err);
+	return stmt != NULL && db_step(db, stmt, err) == 1 ? sqlite3_column_int64(stmt, 0) : -1;
+}
+
+int row_link_delete_stale(struct db *db, const char *id, int64_t now, struct err *err)
+{
+	AUTO_STMT *stmt = db_prepare(db, sql[DELETE_STALE], err);
+	if (stmt == NULL)
+		return -1;
+	db_bind_text(stmt, ":id", id);
+	db_bind_int(stmt, ":now", now);
+	return db_change(db, stmt, err);
+}
+
+int row_link_delete_of_sandbox(struct db *db, const char *sandbox_id, int64_t limit,
+			       struct err *err)
+{
+	AUTO_STMT *stmt = db_prepare(db, sql[DELETE_OF_SANDBOX], err);
+	int changes = 0;
+	if (stmt == NULL)
+		return -1;
+	db_bind_text(stmt, ":sandbox_id", sandbox_id);
+	db_bind_int(stmt, ":limit", limit);
+	return db_run(db, stmt, &changes, err) ? changes : -1;
+}
+
+int row_link_reset(struct db *db, int64_t latest, int64_t now, int64_t limit, struct err *err)
+{
+	AUTO_STMT *look = db_prepare(db, sql[HAS_EARLY], err);
+	if (look == NULL)
+		return -1;
+	db_bind_int(look, ":latest", latest);
+	int rc = db_step(db, look, err);
+	db_release(&look);
+	if (rc != 1)
+		return rc;
+	AUTO_STMT *stmt = db_prepare(db, sql[RESET], err);
+	int changes = 0;
+	if (stmt == NULL)
+		return -1;
+	db_bind_int(stmt, ":latest", latest);
+	db_bind_int(stmt, ":now", now);
+	db_bind_int(stmt, ":limit", limit);
+	return db_run(db, stmt, &changes, err) ? changes : -1;
 }

@@ -17,7 +17,8 @@ static const char *const state_names[SANDBOX_STATE__MAX] = {
 /* In the order in which read_row takes them. */
 #define COLUMNS \
 	"id, files_id, principal, name, state, template, network, env, labels, " \
-	"created_at, last_used_at, ttl_ms, expires_at, explicit, session_id, ends_with_session"
+	"created_at, last_used_at, ttl_ms, expires_at, ended_at, explicit, session_id, " \
+	"ends_with_session"
 /* A stamp from the future (the clock was set back) is due as well. */
 #define STAMP_IS_DUE "(last_used_at > :now OR last_used_at <= :now - :every_ms)"
 /* A task's stamp left the end of the lifetime behind. */
@@ -26,15 +27,22 @@ static const char *const state_names[SANDBOX_STATE__MAX] = {
 enum statement {
 	BY_ID,
 	BY_NAME,
+	ANY,
 	INSERT,
 	MOVE,
+	END,
 	IS_DUE,
 	TOUCH,
 	STAMP_DUE,
 	STAMP,
 	COUNT_LIVE,
 	EACH,
-	EXPIRED,
+	OVER,
+	UNUSED,
+	USED_SINCE,
+	KEPT,
+	FUTURE,
+	UNFUTURE,
 	RETAIN,
 	END_WITH_SESSION,
 	SETTLED,
@@ -45,16 +53,21 @@ static const char *const sql[] = {
 	[BY_ID] = "SELECT " COLUMNS " FROM sandbox WHERE id = :id AND principal = :principal",
 	[BY_NAME] = "SELECT " COLUMNS " FROM sandbox"
 		    " WHERE principal = :principal AND name = :name AND state <> 'gone'",
+	[ANY] = "SELECT " COLUMNS " FROM sandbox WHERE id = :id",
 	/* Only a name that is taken is forgiven; any other conflict is a fault of ours. */
 	[INSERT] = "INSERT INTO sandbox (" COLUMNS ")"
 		   " VALUES (:id, :files_id, :principal, :name, :state, :template, :network, :env,"
-		   " :labels, :created_at, :last_used_at, :ttl_ms, :expires_at, :explicit,"
-		   " :session_id, :ends_with_session)"
+		   " :labels, :created_at, :last_used_at, :ttl_ms, :expires_at, :ended_at,"
+		   " :explicit, :session_id, :ends_with_session)"
 		   " ON CONFLICT (principal, name) WHERE state <> 'gone' DO NOTHING",
 	/* What was moved by somebody is nothing for the end of its session any more. */
 	[MOVE] = "UPDATE sandbox SET state = :to, ends_with_session = 0,"
 		 " ended_at = CASE WHEN state = 'live' THEN :now ELSE ended_at END"
 		 " WHERE id = :id AND state = :from",
+	/* A use meanwhile has stamped it. */
+	[END] = "UPDATE sandbox SET state = 'gone', ends_with_session = 0, ended_at = :now"
+		" WHERE id = :id AND state = 'live' AND last_used_at = :last_used_at"
+		" AND expires_at = :expires_at",
 	[IS_DUE] = "SELECT 1 FROM sandbox WHERE id = :id AND state = 'live'"
 		   " AND (" STAMP_IS_DUE " OR " END_IS_DUE ")",
 	[TOUCH] = "UPDATE sandbox SET last_used_at = :now,"
@@ -66,9 +79,25 @@ static const char *const sql[] = {
 	[COUNT_LIVE] = "SELECT count(*) FROM sandbox WHERE state = 'live'",
 	[EACH] = "SELECT " COLUMNS " FROM sandbox"
 		 " WHERE principal = :principal AND state <> 'gone' ORDER BY name",
-	[EXPIRED] = "SELECT " COLUMNS " FROM sandbox"
-		    " WHERE state = 'live' AND expires_at > 0 AND expires_at <= :now"
-		    " ORDER BY expires_at LIMIT 1",
+	[OVER] = "SELECT " COLUMNS " FROM sandbox"
+		 " WHERE state = 'live' AND expires_at > 0 AND expires_at <= :now"
+		 " ORDER BY expires_at",
+	[UNUSED] = "SELECT " COLUMNS " FROM sandbox"
+		   " WHERE state = 'live' AND last_used_at <= :until ORDER BY last_used_at",
+	[USED_SINCE] = "SELECT " COLUMNS " FROM sandbox"
+		       " WHERE state = 'live' AND last_used_at >= :since",
+	[KEPT] = "SELECT " COLUMNS " FROM sandbox"
+		 " WHERE state = 'kept' AND (ended_at IS NULL OR ended_at <= :until)",
+	[FUTURE] = "SELECT " COLUMNS " FROM sandbox"
+		   " WHERE (state = 'live' AND (last_used_at > :limit"
+		   "  OR (ttl_ms > 0 AND expires_at > :limit + ttl_ms)))"
+		   " OR (state <> 'live' AND ended_at > :limit)",
+	[UNFUTURE] = "UPDATE sandbox SET last_used_at = min(last_used_at, :now),"
+		     " expires_at = CASE WHEN ttl_ms > 0 THEN min(expires_at, :now + ttl_ms)"
+		     "  ELSE expires_at END,"
+		     " ended_at = min(ended_at, :now)"
+		     " WHERE id = :id AND last_used_at = :last_used_at"
+		     " AND expires_at = :expires_at",
 	[RETAIN] = "UPDATE sandbox SET ends_with_session = 0"
 		   " WHERE id = :id AND state = 'live' AND ends_with_session = 1",
 	[END_WITH_SESSION] = "UPDATE sandbox SET state = 'gone', ended_at = :now"
@@ -116,6 +145,7 @@ static void read_row(sqlite3_stmt *stmt, struct sandbox_row *row)
 	row->last_used_at = sqlite3_column_int64(stmt, column++);
 	row->ttl_ms = sqlite3_column_int64(stmt, column++);
 	row->expires_at = sqlite3_column_int64(stmt, column++);
+	row->ended_at = sqlite3_column_int64(stmt, column++);
 	row->is_explicit = sqlite3_column_int(stmt, column++) != 0;
 	db_column_id(stmt, column++, row->session_id);
 	row->ends_with_session = sqlite3_column_int(stmt, column) != 0;
@@ -137,6 +167,15 @@ int row_sandbox_by_id(struct db *db, const char *principal, const char *id, stru
 	if (stmt == NULL)
 		return -1;
 	db_bind_text(stmt, ":principal", principal);
+	db_bind_text(stmt, ":id", id);
+	return read_one(db, stmt, row, err);
+}
+
+int row_sandbox_any(struct db *db, const char *id, struct sandbox_row *row, struct err *err)
+{
+	AUTO_STMT *stmt = db_prepare(db, sql[ANY], err);
+	if (stmt == NULL)
+		return -1;
 	db_bind_text(stmt, ":id", id);
 	return read_one(db, stmt, row, err);
 }
@@ -170,6 +209,8 @@ int row_sandbox_insert(struct db *db, const struct sandbox_row *row, struct err 
 	db_bind_int(stmt, ":last_used_at", row->last_used_at);
 	db_bind_int(stmt, ":ttl_ms", row->ttl_ms);
 	db_bind_int(stmt, ":expires_at", row->expires_at);
+	if (row->ended_at > 0)
+		db_bind_int(stmt, ":ended_at", row->ended_at);
 	db_bind_int(stmt, ":explicit", row->is_explicit);
 	db_bind_text(stmt, ":session_id", row->session_id[0] == '\0' ? NULL : row->session_id);
 	db_bind_int(stmt, ":ends_with_session", row->ends_with_session);
@@ -187,6 +228,31 @@ int row_sandbox_move(struct db *db, const char *id, enum sandbox_state from, enu
 	db_bind_text(stmt, ":to", state_names[to]);
 	db_bind_int(stmt, ":now", now);
 	return db_change(db, stmt, err);
+}
+
+/* Runs one of the changes that hold only as long as nobody stamped the row since it was read. */
+static int change_as_seen(struct db *db, enum statement which, const struct sandbox_row *seen,
+			  int64_t now, struct err *err)
+{
+	AUTO_STMT *stmt = db_prepare(db, sql[which], err);
+	if (stmt == NULL)
+		return -1;
+	db_bind_text(stmt, ":id", seen->id);
+	db_bind_int(stmt, ":last_used_at", seen->last_used_at);
+	db_bind_int(stmt, ":expires_at", seen->expires_at);
+	db_bind_int(stmt, ":now", now);
+	return db_change(db, stmt, err);
+}
+
+int row_sandbox_end(struct db *db, const struct sandbox_row *seen, int64_t now, struct err *err)
+{
+	return change_as_seen(db, END, seen, now, err);
+}
+
+int row_sandbox_unfuture(struct db *db, const struct sandbox_row *seen, int64_t now,
+			 struct err *err)
+{
+	return change_as_seen(db, UNFUTURE, seen, now, err);
 }
 
 /* Binds one of the statements about the activity. */
@@ -322,11 +388,44 @@ int row_sandbox_end_with_session(struct db *db, const char *id, int64_t now, str
 	return db_change(db, stmt, err);
 }
 
-int row_sandbox_expired(struct db *db, int64_t now, struct sandbox_row *row, struct err *err)
+/* --- what is due --------------------------------------------------------------------------- */
+
+static bool visit_by_time(struct db *db, enum statement which, const char *parameter, int64_t at,
+			  row_sandbox_visit *visit, void *ctx, struct err *err)
 {
-	AUTO_STMT *stmt = db_prepare(db, sql[EXPIRED], err);
+	AUTO_STMT *stmt = db_prepare(db, sql[which], err);
 	if (stmt == NULL)
-		return -1;
-	db_bind_int(stmt, ":now", now);
-	return read_one(db, stmt, row, err);
+		return false;
+	db_bind_int(stmt, parameter, at);
+	return visit_all(db, &stmt, visit, ctx, err);
+}
+
+bool row_sandbox_each_over(struct db *db, int64_t now, row_sandbox_visit *visit, void *ctx,
+			   struct err *err)
+{
+	return visit_by_time(db, OVER, ":now", now, visit, ctx, err);
+}
+
+bool row_sandbox_each_unused(struct db *db, int64_t until, row_sandbox_visit *visit, void *ctx,
+			     struct err *err)
+{
+	return visit_by_time(db, UNUSED, ":until", until, visit, ctx, err);
+}
+
+bool row_sandbox_each_used(struct db *db, int64_t since, row_sandbox_visit *visit, void *ctx,
+			   struct err *err)
+{
+	return visit_by_time(db, USED_SINCE, ":since", since, visit, ctx, err);
+}
+
+bool row_sandbox_each_kept(struct db *db, int64_t until, row_sandbox_visit *visit, void *ctx,
+			   struct err *err)
+{
+	return visit_by_time(db, KEPT, ":until", until, visit, ctx, err);
+}
+
+bool row_sandbox_each_future(struct db *db, int64_t limit, row_sandbox_visit *visit, void *ctx,
+			     struct err *err)
+{
+	return visit_by_time(db, FUTURE, ":limit", limit, visit, ctx, err);
 }

@@ -30,6 +30,7 @@ struct sandbox_row {
 	int64_t last_used_at;
 	int64_t ttl_ms;              /* 0: persistent */
 	int64_t expires_at;          /* 0: persistent */
+	int64_t ended_at;            /* when it left LIVE; 0: it did not, or nobody knows */
 	bool is_explicit;            /* made by create_sandbox, not by the first use of its name */
 	char session_id[ID_LEN + 1]; /* the stdio session that made it; "": none */
 	bool ends_with_session;      /* it goes at the end of that one */
@@ -41,6 +42,8 @@ void sandbox_row_finish(struct sandbox_row *row);
 /* Each returns 1 found / changed, 0 not, -1 with err set. Those that fill a row want it zeroed. */
 int row_sandbox_by_id(struct db *db, const char *principal, const char *id, struct sandbox_row *row,
 		      struct err *err);
+/* Of any principal: for the clean-up. */
+int row_sandbox_any(struct db *db, const char *id, struct sandbox_row *row, struct err *err);
 /* The live or kept incarnation of a name. */
 int row_sandbox_by_name(struct db *db, const char *principal, const char *name,
 			struct sandbox_row *row, struct err *err);
@@ -75,7 +78,28 @@ bool row_sandbox_each_of_session(struct db *db, const char *session_id, row_sand
 /* Calls visit for each live or kept sandbox of a principal by name; visit returns false to stop. */
 bool row_sandbox_each(struct db *db, const char *principal, row_sandbox_visit *visit, void *ctx,
 		      struct err *err) MUST_USE;
-/* One live sandbox of any principal whose expires_at is past; 1/0/-1 as above. */
-int row_sandbox_expired(struct db *db, int64_t now, struct sandbox_row *row, struct err *err);
+
+/* What is due, of any principal, the oldest first. The cutoffs are for stamps; ages are judged by
+ * the caller. Live ones whose expires_at is past: */
+bool row_sandbox_each_over(struct db *db, int64_t now, row_sandbox_visit *visit, void *ctx,
+			   struct err *err) MUST_USE;
+/* Live ones last used at until or before; at since or after it. */
+bool row_sandbox_each_unused(struct db *db, int64_t until, row_sandbox_visit *visit, void *ctx,
+			     struct err *err) MUST_USE;
+bool row_sandbox_each_used(struct db *db, int64_t since, row_sandbox_visit *visit, void *ctx,
+			   struct err *err) MUST_USE;
+/* Kept ones that ended at until or before, or at a time that nobody knows. */
+bool row_sandbox_each_kept(struct db *db, int64_t until, row_sandbox_visit *visit, void *ctx,
+			   struct err *err) MUST_USE;
+/* Those with a stamp after limit, or a lifetime that is over after limit and a whole lifetime. */
+bool row_sandbox_each_future(struct db *db, int64_t limit, row_sandbox_visit *visit, void *ctx,
+			     struct err *err) MUST_USE;
+
+/* live -> gone, unless the row was used since it was read. */
+int row_sandbox_end(struct db *db, const struct sandbox_row *seen, int64_t now, struct err *err);
+/* Stamps that are later than now become now, a lifetime that is over too late a whole one from now;
+ * unless the row was used since it was read. */
+int row_sandbox_unfuture(struct db *db, const struct sandbox_row *seen, int64_t now,
+			 struct err *err);
 
 #endif

@@ -34,7 +34,14 @@ enum statement {
 	COUNT,
 	COUNT_RUNNING,
 	EACH,
-	EACH_OF_SANDBOX
+	EACH_OF_SANDBOX,
+	EACH_RUNNING,
+	IDS_OF_LOGS,
+	IDS_OF_SANDBOX,
+	COUNT_LOGS,
+	LOG_GONE,
+	HAS_EARLY_LOGS,
+	RESET_LOGS
 };
 
 #define NEWEST_FIRST " ORDER BY created_at DESC, id DESC LIMIT :limit"
@@ -53,6 +60,7 @@ static const char *const sql[] = {
 	[FINISH] = "UPDATE task SET state = :state, exit_code = :exit_code, signal = :signal,"
 		   " reason = :reason, cpu_ms = :cpu_ms, max_rss_kib = :max_rss_kib,"
 		   " survivors = :survivors, finished_at = :finished_at,"
+		   " log_since = :finished_at,"
 		   " started_at = CASE WHEN :started_at > 0 THEN :started_at ELSE started_at END"
 		   " WHERE id = :id AND state = 'running'",
 	[STARTED] = "UPDATE task SET started_at = :started_at WHERE id = :id AND state = 'running'",
@@ -64,6 +72,18 @@ static const char *const sql[] = {
 	[EACH_OF_SANDBOX] = "SELECT " COLUMNS " FROM task"
 			    " WHERE sandbox_id = :sandbox_id"
 			    " AND principal = :principal" NEWEST_FIRST,
+	/* Few of many run: in the order of the ids it would look at all. */
+	[EACH_RUNNING] = "SELECT " COLUMNS " FROM task INDEXED BY task_running"
+			 " WHERE state = 'running' AND id > :beyond ORDER BY id LIMIT :limit",
+	[IDS_OF_LOGS] = "SELECT id FROM task WHERE log_since > 0 AND log_since <= :until"
+			" AND state <> 'running' ORDER BY log_since LIMIT :limit",
+	[IDS_OF_SANDBOX] = "SELECT id FROM task WHERE sandbox_id = :sandbox_id LIMIT :limit",
+	[COUNT_LOGS] = "SELECT count(*) FROM task WHERE log_since > 0 AND log_since <= :until"
+		       " AND state <> 'running'",
+	[LOG_GONE] = "UPDATE task SET log_since = 0 WHERE id = :id AND log_since > 0",
+	[HAS_EARLY_LOGS] = "SELECT 1 FROM task WHERE log_since > 0 AND log_since > :latest LIMIT 1",
+	[RESET_LOGS] = "UPDATE task SET log_since = :now WHERE rowid IN (SELECT rowid FROM task"
+		       " WHERE log_since > 0 AND log_since > :latest LIMIT :limit)",
 };
 
 /* --- words --------------------------------------------------------------------------------- */
@@ -282,6 +302,22 @@ static bool read_all(struct db *db, sqlite3_stmt *stmt, struct task_row **rows, 
 	return rc == 0;
 }
 
+/* Releases the bound SELECT. Everything is read before the first visit, as in row_sandbox_each. */
+static bool visit_all(struct db *db, sqlite3_stmt **stmt, row_task_visit *visit, void *ctx,
+		      struct err *err)
+{
+	struct task_row *rows = NULL;
+	size_t number = 0;
+	bool ok = read_all(db, *stmt, &rows, &number, err);
+	db_release(stmt);
+	for (size_t i = 0; ok && i < number && visit(ctx, &rows[i]); i++)
+		;
+	for (size_t i = 0; i < number; i++)
+		task_row_finish(&rows[i]);
+	free(rows);
+	return ok;
+}
+
 bool row_task_each(struct db *db, const char *principal, const char *sandbox_id, int64_t limit,
 		   row_task_visit *visit, void *ctx, struct err *err)
 {
@@ -292,15 +328,78 @@ bool row_task_each(struct db *db, const char *principal, const char *sandbox_id,
 	if (sandbox_id != NULL)
 		db_bind_text(stmt, ":sandbox_id", sandbox_id);
 	db_bind_int(stmt, ":limit", limit < 0 ? 0 : limit);
-	/* Everything is read before the first visit, as in row_sandbox_each. */
-	struct task_row *rows = NULL;
-	size_t number = 0;
-	bool ok = read_all(db, stmt, &rows, &number, err);
-	db_release(&stmt);
-	for (size_t i = 0; ok && i < number && visit(ctx, &rows[i]); i++)
-		;
-	for (size_t i = 0; i < number; i++)
-		task_row_finish(&rows[i]);
-	free(rows);
-	return ok;
+	return visit_all(db, &stmt, visit, ctx, err);
+}
+
+/* --- for the reaper ------------------------------------------------------------------------ */
+
+bool row_task_each_running(struct db *db, const char *beyond, int64_t limit, row_task_visit *visit,
+			   void *ctx, struct err *err)
+{
+	AUTO_STMT *stmt = db_prepare(db, sql[EACH_RUNNING], err);
+	if (stmt == NULL)
+		return false;
+	db_bind_text(stmt, ":beyond", beyond);
+	db_bind_int(stmt, ":limit", limit);
+	return visit_all(db, &stmt, visit, ctx, err);
+}
+
+int64_t row_task_ids_of_logs(struct db *db, int64_t until, int64_t limit, struct buf *ids,
+			     struct err *err)
+{
+	AUTO_STMT *stmt = db_prepare(db, sql[IDS_OF_LOGS], err);
+	if (stmt == NULL)
+		return -1;
+	db_bind_int(stmt, ":until", until);
+	db_bind_int(stmt, ":limit", limit);
+	return db_read_ids(db, stmt, ids, err);
+}
+
+int64_t row_task_ids_of_sandbox(struct db *db, const char *sandbox_id, int64_t limit,
+				struct buf *ids, struct err *err)
+{
+	AUTO_STMT *stmt = db_prepare(db, sql[IDS_OF_SANDBOX], err);
+	if (stmt == NULL)
+		return -1;
+	db_bind_text(stmt, ":sandbox_id", sandbox_id);
+	db_bind_int(stmt, ":limit", limit);
+	return db_read_ids(db, stmt, ids, err);
+}
+
+int64_t row_task_count_logs(struct db *db, int64_t until, struct err *err)
+{
+	AUTO_STMT *stmt = db_prepare(db, sql[COUNT_LOGS], err);
+	if (stmt == NULL)
+		return -1;
+	db_bind_int(stmt, ":until", until);
+	return db_step(db, stmt, err) == 1 ? sqlite3_column_int64(stmt, 0) : -1;
+}
+
+int row_task_log_gone(struct db *db, const char *id, struct err *err)
+{
+	AUTO_STMT *stmt = db_prepare(db, sql[LOG_GONE], err);
+	if (stmt == NULL)
+		return -1;
+	db_bind_text(stmt, ":id", id);
+	return db_change(db, stmt, err);
+}
+
+int row_task_reset_logs(struct db *db, int64_t latest, int64_t now, int64_t limit, struct err *err)
+{
+	AUTO_STMT *look = db_prepare(db, sql[HAS_EARLY_LOGS], err);
+	if (look == NULL)
+		return -1;
+	db_bind_int(look, ":latest", latest);
+	int rc = db_step(db, look, err);
+	db_release(&look);
+	if (rc != 1)
+		return rc;
+	AUTO_STMT *stmt = db_prepare(db, sql[RESET_LOGS], err);
+	int changes = 0;
+	if (stmt == NULL)
+		return -1;
+	db_bind_int(stmt, ":latest", latest);
+	db_bind_int(stmt, ":now", now);
+	db_bind_int(stmt, ":limit", limit);
+	return db_run(db, stmt, &changes, err) ? changes : -1;
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/id.h"
 #include "store/db.h"
 
@@ -76,5 +77,25 @@ int64_t row_task_count_running(struct db *db, const char *sandbox_id, struct err
 typedef bool row_task_visit(void *ctx, const struct task_row *row);
 bool row_task_each(struct db *db, const char *principal, const char *sandbox_id, int64_t limit,
 		   row_task_visit *visit, void *ctx, struct err *err) MUST_USE;
+
+/* --- of all principals, for the reaper ----------------------------------------------------- */
+
+/* Tasks that read running, by id, those beyond an id ("": from the first), at most limit. */
+bool row_task_each_running(struct db *db, const char *beyond, int64_t limit, row_task_visit *visit,
+			   void *ctx, struct err *err) MUST_USE;
+
+/* Appends ids, each with its NUL, at most limit: of finished tasks whose log counts from until or
+ * earlier, oldest first; of all tasks of a sandbox. Their number, or -1 with err. */
+int64_t row_task_ids_of_logs(struct db *db, int64_t until, int64_t limit, struct buf *ids,
+			     struct err *err);
+int64_t row_task_ids_of_sandbox(struct db *db, const char *sandbox_id, int64_t limit,
+				struct buf *ids, struct err *err);
+/* How many logs count from until or earlier; -1 with err. */
+int64_t row_task_count_logs(struct db *db, int64_t until, struct err *err);
+/* Notes that a task's directory is gone. 1/0/-1. */
+int row_task_log_gone(struct db *db, const char *id, struct err *err);
+/* Logs that count from a time after latest, which is still to come, count from now on; at most
+ * limit. How many, or -1 with err. Nothing is written when there is none. */
+int row_task_reset_logs(struct db *db, int64_t latest, int64_t now, int64_t limit, struct err *err);
 
 #endif

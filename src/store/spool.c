@@ -314,6 +314,38 @@ int64_t spool_free_bytes(const struct spool *spool, int fd, int64_t wanted)
 	return fs_free_bytes(fd);
 }
 
+static bool lacks_inodes(int fd)
+{
+	int64_t inodes = fs_free_inodes(fd);
+	return inodes >= 0 && inodes < SPOOL_MIN_FREE_INODES;
+}
+
+bool spool_has_inodes(const struct spool *spool, int fd)
+{
+	if (!lacks_inodes(fd))
+		return true;
+	spool_sweep(spool, SWEEP_MS);
+	return !lacks_inodes(fd);
+}
+
+static bool is_empty(int trash_fd)
+{
+	DIR *dir = open_listing(trash_fd, ".");
+	const struct dirent *entry = NULL;
+	if (dir == NULL)
+		return false;
+	while ((entry = readdir(dir)) != NULL && is_dots(entry->d_name))
+		;
+	closedir(dir);
+	return entry == NULL;
+}
+
+bool spool_has_trash(const struct spool *spool)
+{
+	return !is_empty(spool->tasks_trash_fd) || !is_empty(spool->run_trash_fd) ||
+	       !is_empty(spool->trash_fd);
+}
+
 bool spool_sweep(const struct spool *spool, int64_t budget_ms)
 {
 	int64_t deadline = clock_mono_ms() + budget_ms;
@@ -323,13 +355,31 @@ bool spool_sweep(const struct spool *spool, int64_t budget_ms)
 	return tasks && run && data;
 }
 
+static bool drop(int dirfd, const char *name, int trash_fd, struct err *err)
+{
+	return move_to_trash(dirfd, name, trash_fd) || errno == ENOENT ||
+	       err_sys(err, "retire %s", name);
+}
+
 /* The rename is the removal; deleting is tidying up, and its failures show in the next sweep. */
 static bool retire(int dirfd, const char *name, int trash_fd, struct err *err)
 {
-	if (!move_to_trash(dirfd, name, trash_fd) && errno != ENOENT)
-		return err_sys(err, "retire %s", name);
+	if (!drop(dirfd, name, trash_fd, err))
+		return false;
 	sweep_trash(trash_fd, clock_mono_ms() + SWEEP_MS);
 	return true;
+}
+
+bool spool_drop_task(const struct spool *spool, const char *name, struct err *err)
+{
+	assert(strchr(name, '/') == NULL && strlen(name) >= ID_LEN);
+	return drop(spool->tasks_fd, name, spool->tasks_trash_fd, err);
+}
+
+bool spool_drop_file(const struct spool *spool, int dirfd, const char *name, struct err *err)
+{
+	assert(strchr(name, '/') == NULL);
+	return drop(dirfd, name, spool->trash_fd, err);
 }
 
 bool spool_retire_files(const struct spool *spool, const char *files_id, struct err *err)

@@ -54,11 +54,26 @@ bool spool_retire_files(const struct spool *spool, const char *files_id, struct 
 bool spool_retire_run(const struct spool *spool, const char *id, struct err *err) MUST_USE;
 bool spool_retire_task(const struct spool *spool, const char *name, struct err *err) MUST_USE;
 
+/* The renames alone, for whoever removes many and sweeps afterwards; a missing name is success.
+ * spool_drop_file takes any entry of a directory in the file system of the data, as it is: a link
+ * goes itself. */
+bool spool_drop_task(const struct spool *spool, const char *name, struct err *err) MUST_USE;
+bool spool_drop_file(const struct spool *spool, int dirfd, const char *name,
+		     struct err *err) MUST_USE;
+
+/* Whether something waits to be deleted. */
+bool spool_has_trash(const struct spool *spool);
 /* Deletes what is in the trash for at most budget_ms. True when nothing is left. */
 bool spool_sweep(const struct spool *spool, int64_t budget_ms);
 /* Free bytes of the file system of fd, -1 when it does not tell. When they are fewer than wanted,
  * after a short sweep: nobody is refused for what only waits to be deleted. */
 int64_t spool_free_bytes(const struct spool *spool, int fd, int64_t wanted);
+
+/* Fewer files than this that can still be made count as a full disk: a sandbox and a task take some
+ * ten, an unpacked archive hundreds. */
+#define SPOOL_MIN_FREE_INODES 1000
+/* Whether there are as many, after a short sweep if there are not. */
+bool spool_has_inodes(const struct spool *spool, int fd);
 
 /* Absolute path of data/<files_id>/workspace for a runtime's command line; the caller frees it. */
 char *spool_workspace_path(const struct spool *spool, const struct conf *conf,

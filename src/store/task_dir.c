@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/lock.h"
 
@@ -227,7 +228,7 @@ static bool take_outcome(struct json_object *result, struct task_row *row)
 
 static void fill_outcome(struct json_object *result, struct task_row *row)
 {
-	const int64_t started_at = row->started_at, finished_at = row->finished_at;
+	const int64_t started_at = row->started_at;
 	free(row->reason);
 	row->reason = NULL;
 	if (take_outcome(result, row)) {
@@ -240,7 +241,7 @@ static void fill_outcome(struct json_object *result, struct task_row *row)
 	row->exit_code = row->signal = row->survivors = 0;
 	row->cpu_ms = row->max_rss_kib = 0;
 	row->started_at = started_at;
-	row->finished_at = finished_at;
+	row->finished_at = clock_wall_ms(); /* at the latest; what is left of it is kept from now */
 	row->reason = xstrdup("its result is damaged on the server's disk");
 }
 

@@ -61,7 +61,7 @@ harness_open() {
 		UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1)
 	chmod 755 "$TEST_DIR"
 	mkdir "$BIN" "$SPOOL" "$TEST_DIR/home" "$TEST_DIR/tmp"
-	for program in spoolbox spoolbox.fcgi spoolbox-task spoolbox-stdio spoolbox-init; do
+	for program in spoolbox spoolbox-reaper spoolbox.fcgi spoolbox-task spoolbox-stdio spoolbox-init; do
 		install -m 755 "$builddir/$program" "$BIN/$program" || return 1
 	done
 	chmod 700 "$SPOOL"

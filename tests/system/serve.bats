@@ -104,7 +104,7 @@ setup() { load_state; }
 	run_in two "sleep 344.$MARK &" >/dev/null
 	call create_sandbox '{"sandbox":"three"}' >/dev/null
 	equal "$(spoolbox ls --json | jq -c '[.[] | [.name, .state]] | sort')" '[["one","running"],["three","stopped"],["two","running"]]'
-	equal "$(spoolbox ls | head -1 | tr -s ' ')" 'ID NAME STATE LAST USED'
+	equal "$(spoolbox ls | head -1 | tr -s ' ')" 'ID NAME STATE LAST USED REMOVED AT'
 	contains "$(spoolbox ls)" " one "
 	equal "$(spoolbox stop one)" '1 stopped'
 	equal "$(pgrep -fc "sleep 34[4].$MARK")" 1

@@ -20,7 +20,7 @@ setup() { load_state; }
 	task=$(field .task_id "$started")
 	[[ $task =~ ^[0-9a-f]{32}$ ]]
 	equal "$(field .state "$started")" running
-	contains "$started" will_stop_at
+	contains "$started" will_remove_at
 	first=$(look "$sandbox" "$task" '{"stdout_offset":0,"stderr_offset":0,"limit":16384,"wait":5}')
 	equal "$(jq -c '[.state, .stdout, .stdout_next_offset, .stdout_size, .stdout_truncated, has("exit_code")]' <<<"$first")" \
 		'["running","BEFORE",6,6,false,false]'

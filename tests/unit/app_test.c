@@ -201,6 +201,30 @@ TEST(an_unknown_runtime_is_refused_with_the_known_ones)
 }
 TEST_END
 
+TEST(a_database_that_is_not_the_spools_is_refused_by_everything_that_opens)
+{
+	setup();
+	app_close(&app);
+	AUTO_FREE char *away = xasprintf("%s.away", conf.state_db);
+	ck_assert_int_eq(rename(conf.state_db, away), 0);
+	struct err err = ERR_INIT;
+	ck_assert(!app_open(&app, &conf, &err));
+	ck_assert_int_eq(err.code, ERR_UNAVAILABLE);
+	ck_assert_ptr_nonnull(strstr(err.msg, "SMCP_STATE_DB"));
+	ck_assert_int_ne(access(conf.state_db, F_OK), 0);
+	ck_assert_int_eq(rename(away, conf.state_db), 0);
+	kit_open();
+	/* One that closed it for a while, like a supervisor, looks again. */
+	db_close(app.db);
+	app.db = NULL;
+	ck_assert_int_eq(unlinkat(app.spool.data_fd, "spool.id", 0), 0);
+	ck_assert(!app_open_db(&app, &err));
+	ck_assert_ptr_null(app.db);
+	ck_assert_ptr_nonnull(strstr(err.msg, "not mounted"));
+	teardown();
+}
+TEST_END
+
 int main(void)
 {
 	const TTest *const unit_tests[] = {
@@ -213,6 +237,7 @@ int main(void)
 		a_state_key_that_was_rotated_away_still_opens_what_it_sealed,
 		an_old_state_key_that_is_none_stops_the_start,
 		an_unknown_runtime_is_refused_with_the_known_ones,
+		a_database_that_is_not_the_spools_is_refused_by_everything_that_opens,
 	};
 	return unit_run("app", unit_tests, ARRAY_LEN(unit_tests));
 }

@@ -176,6 +176,155 @@ TEST(a_file_that_is_no_database_is_refused)
 }
 TEST_END
 
+/* Hash of a file's content, to see that it was left alone. */
+static uint64_t content(const char *name)
+{
+	FILE *file = fopen(name, "r");
+	ck_assert_ptr_nonnull(file);
+	uint64_t hash = 1469598103934665603ULL; /* FNV-1a */
+	for (int c; (c = fgetc(file)) != EOF;)
+		hash = (hash ^ (uint64_t)c) * 1099511628211ULL;
+	fclose(file);
+	return hash;
+}
+
+TEST(a_truncated_database_is_refused_and_left_alone)
+{
+	setup();
+	db_close(open_ok());
+	struct stat st;
+	ck_assert_int_eq(stat(path, &st), 0);
+	/* A cut within the last page is not to be seen until that page is read, and to SQLite a
+	 * file of one byte is empty. */
+	for (off_t size = st.st_size - 4096; size > 1; size = size * 2 / 3) {
+		ck_assert_int_eq(truncate(path, size), 0);
+		uint64_t before = content(path);
+		refused(ERR_UNAVAILABLE, "damaged");
+		ck_assert_uint_eq(content(path), before);
+	}
+	teardown();
+}
+TEST_END
+
+TEST(a_damaged_page_is_told_when_it_is_met)
+{
+	setup();
+	struct db *db = open_ok();
+	int64_t page = ask(db, "SELECT rootpage FROM sqlite_schema WHERE name = 'sandbox'");
+	int64_t page_size = ask(db, "PRAGMA page_size");
+	db_close(db);
+	FILE *file = fopen(path, "r+");
+	fseek(file, (long)((page - 1) * page_size), SEEK_SET);
+	for (int64_t i = 0; i < page_size; i++)
+		fputc('x', file);
+	fclose(file);
+	db = open_ok();
+	struct err err = ERR_INIT;
+	AUTO_STMT *stmt = db_prepare(db, "SELECT * FROM sandbox", &err);
+	ck_assert_int_eq(db_step(db, stmt, &err), -1);
+	ck_assert_int_eq(err.code, ERR_UNAVAILABLE);
+	ck_assert_ptr_nonnull(strstr(err.msg, "damaged"));
+	ck_assert_ptr_nonnull(strstr(err.hint, "backup"));
+	ck_assert_int_eq(err.hint[strlen(err.hint) - 1], '.');
+	db_release(&stmt);
+	db_close(db);
+	teardown();
+}
+TEST_END
+
+TEST(a_database_that_cannot_be_written_is_refused_and_left_alone)
+{
+	setup();
+	db_close(open_ok());
+	uint64_t before = content(path);
+	pid_t pid = fork();
+	if (pid == 0) {
+		/* Root could write it all the same. */
+		if (geteuid() == 0 &&
+		    (chown(path, 65534, 65534) != 0 || chown(dir, 65534, 65534) != 0 ||
+		     setresuid(65534, 65534, 65534) != 0))
+			_exit(2);
+		if (chmod(dir, 0500) != 0)
+			_exit(2);
+		struct err err = ERR_INIT;
+		struct db *db = db_open(path, &err);
+		bool ok = db == NULL && err.code == ERR_UNAVAILABLE &&
+			  strstr(err.msg, "nothing was changed") != NULL &&
+			  strstr(err.hint, "directory") != NULL;
+		if (!ok)
+			fprintf(stderr, "# %s: %s [%s]\n", err_name(err.code), err.msg, err.trace);
+		chmod(dir, 0700);
+		_exit(ok ? 0 : 1);
+	}
+	int status;
+	waitpid(pid, &status, 0);
+	ck_assert_int_eq(status, 0);
+	ck_assert_uint_eq(content(path), before);
+	teardown();
+}
+TEST_END
+
+TEST(a_known_database_is_not_made_anew)
+{
+	setup();
+	struct err err = ERR_INIT;
+	ck_assert_ptr_null(db_open_known(path, &err));
+	ck_assert_int_eq(err.code, ERR_UNAVAILABLE);
+	ck_assert_ptr_nonnull(strstr(err.msg, "missing or empty"));
+	ck_assert_int_eq(access(path, F_OK), -1);
+	fclose(fopen(path, "w"));
+	ck_assert_ptr_null(db_open_known(path, &err));
+	struct stat st;
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_int_eq(st.st_size, 0);
+	db_close(open_ok());
+	struct db *db = db_open_known(path, &err);
+	ck_assert_ptr_nonnull(db);
+	db_close(db);
+	teardown();
+}
+TEST_END
+
+/* What version 2 of the schema left, with a row of each kind. */
+static void make_version_2(void)
+{
+	ck_assert_int_ge(schema_step_count, 3);
+	raw(schema_steps[0]);
+	raw(schema_steps[1]);
+	raw("PRAGMA application_id = 0x53504258; PRAGMA user_version = 2");
+	raw("INSERT INTO sandbox (id, files_id, principal, name, state, template, network,"
+	    " created_at, last_used_at, ended_at) VALUES"
+	    " ('s1', 's1', 'p', 'one', 'live', 'base', 'none', 10, 20, NULL),"
+	    " ('s2', 's2', 'p', 'two', 'gone', 'base', 'none', 10, 20, 30)");
+	raw("INSERT INTO link (id, sandbox_id, principal, op, path, max_bytes, created_at,"
+	    " expires_at) VALUES ('l1', 's1', 'p', 'get', 'f', 1, 1, 2)");
+	raw("INSERT INTO task (id, sandbox_id, principal, origin, command, timeout_ms, state,"
+	    " created_at, started_at, finished_at) VALUES"
+	    " ('t1', 's1', 'p', 'job', 'true', 1, 'succeeded', 1, 2, 1234),"
+	    " ('t2', 's1', 'p', 'job', 'true', 1, 'unknown', 7, 0, 0),"
+	    " ('t3', 's1', 'p', 'job', 'true', 1, 'running', 1, 2, 0)");
+}
+
+TEST(a_database_of_version_2_keeps_its_rows_and_learns_when_logs_were_finished)
+{
+	setup();
+	make_version_2();
+	struct db *db = open_ok();
+	ck_assert_int_eq(db_schema_version(db), schema_step_count);
+	ck_assert_int_eq(ask(db, "SELECT count(*) FROM sandbox"), 2);
+	ck_assert_int_eq(ask(db, "SELECT last_used_at FROM sandbox WHERE id = 's1'"), 20);
+	ck_assert_int_eq(ask(db, "SELECT ended_at FROM sandbox WHERE id = 's2'"), 30);
+	ck_assert_int_eq(ask(db, "SELECT count(*) FROM link"), 1);
+	ck_assert_int_eq(ask(db, "SELECT log_since FROM task WHERE id = 't1'"), 1234);
+	ck_assert_int_eq(ask(db, "SELECT log_since FROM task WHERE id = 't2'"), 7);
+	ck_assert_int_eq(ask(db, "SELECT log_since FROM task WHERE id = 't3'"), 0);
+	ck_assert_int_eq(ask(db, "SELECT count(*) FROM spool"), 0);
+	ck_assert_int_eq(ask(db, "SELECT count(*) FROM clock_reading"), 0);
+	db_close(db);
+	teardown();
+}
+TEST_END
+
 TEST(many_processes_open_a_new_database_at_once)
 {
 	setup();
@@ -312,6 +461,11 @@ int main(void)
 		a_newer_database_is_refused_and_left_alone,
 		a_database_of_another_program_is_refused_and_left_alone,
 		a_file_that_is_no_database_is_refused,
+		a_truncated_database_is_refused_and_left_alone,
+		a_damaged_page_is_told_when_it_is_met,
+		a_database_that_cannot_be_written_is_refused_and_left_alone,
+		a_known_database_is_not_made_anew,
+		a_database_of_version_2_keeps_its_rows_and_learns_when_logs_were_finished,
 		many_processes_open_a_new_database_at_once,
 		statements_are_prepared_once_and_come_back_clean,
 		a_transaction_that_is_not_committed_leaves_nothing,

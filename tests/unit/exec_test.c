@@ -353,7 +353,8 @@ TEST(a_command_renews_the_lifetime_when_it_ends)
 {
 	setup();
 	enter_with_env(NULL);
-	kit_sql("UPDATE sandbox SET ttl_ms = 60000, expires_at = 1, last_used_at = 1");
+	kit_sql("UPDATE sandbox SET ttl_ms = 60000, expires_at = last_used_at - 86400000,"
+		" last_used_at = last_used_at - 86500000");
 	run_ok(&(struct exec_options){.command = "true"});
 	struct err err = ERR_INIT;
 	AUTO_SANDBOX_ROW now = {0};

@@ -39,6 +39,8 @@ TEST(the_text_is_short_and_names_what_matters)
 	has(text, "get_job");
 	has(text, "socket timeout");
 	has(text, "3600");
+	has(text, "7200 s");
+	has(text, "604800 s");
 	has(text, "10 GiB");
 	has(text, "loopback only");
 	has(text, "GBK");

@@ -185,6 +185,51 @@ TEST(a_lock_is_seen_without_being_taken_and_lives_with_its_descriptor)
 }
 TEST_END
 
+/* A child that has a file open, with a lock or without. */
+static pid_t hold_open(int root, bool with_lock)
+{
+	int ready[2];
+	char c;
+	ck_assert_int_eq(pipe(ready), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct err err = ERR_INIT;
+		int fd = lock_open(root, "l", &err);
+		if ((with_lock && !lock_take(fd, LOCK_EXCLUSIVE, 0, &err)) ||
+		    write(ready[1], "x", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	ck_assert_int_eq(read(ready[0], &c, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
+TEST(the_holder_of_a_lock_is_found_and_not_who_only_has_the_file_open)
+{
+	struct err err = ERR_INIT;
+	char *dir = unit_tempdir();
+	pid_t found = 0;
+	AUTO_FD root = fs_open_dir(AT_FDCWD, dir, &err);
+	AUTO_FD mine = lock_open(root, "l", &err);
+	pid_t looks = hold_open(root, false);
+	ck_assert_int_eq(proc_lock_holder(mine, &found), -1);
+	pid_t holds = hold_open(root, true);
+	AUTO_FD pidfd = proc_lock_holder(mine, &found);
+	ck_assert_int_ge(pidfd, 0);
+	ck_assert_int_eq(found, holds);
+	ck_assert_int_eq(proc_pidfd_signal(pidfd, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(holds, NULL, 0), holds);
+	ck_assert_int_eq(lock_is_held(mine), 0);
+	ck_assert_int_eq(proc_lock_holder(mine, &found), -1);
+	kill(looks, SIGKILL);
+	waitpid(looks, NULL, 0);
+	unit_tempdir_remove(dir);
+}
+TEST_END
+
 int main(void)
 {
 	const TTest *const unit_tests[] = {
@@ -194,6 +239,7 @@ int main(void)
 		a_detached_child_is_nobodys_to_wait_for_and_leads_its_session,
 		waiting_ends_at_the_time_limit,
 		a_lock_is_seen_without_being_taken_and_lives_with_its_descriptor,
+		the_holder_of_a_lock_is_found_and_not_who_only_has_the_file_open,
 	};
 	return unit_run("proc", unit_tests, ARRAY_LEN(unit_tests));
 }

@@ -206,26 +206,99 @@ TEST(only_live_rows_are_counted)
 }
 TEST_END
 
-TEST(the_longest_expired_live_sandbox_is_found)
+static bool note_due(void *ctx, const struct sandbox_row *row)
+{
+	struct buf *names = ctx;
+	buf_printf(names, "%s ", row->name);
+	return true;
+}
+
+/* Names that one of the row_sandbox_each_* visits. */
+typedef bool due_each(struct db *db, int64_t at, row_sandbox_visit *visit, void *ctx,
+		      struct err *err);
+static const char *due(due_each *each, int64_t at)
+{
+	static struct buf names;
+	struct err err = ERR_INIT;
+	buf_clear(&names);
+	ck_ok(each(db, at, note_due, &names, &err), err);
+	return buf_str(&names);
+}
+
+TEST(what_is_due_comes_the_oldest_first)
 {
 	setup();
 	struct err err = ERR_INIT;
-	AUTO_SANDBOX_ROW got = {0};
 	struct sandbox_row late = kit_row(ALICE, NAME("late")), early = kit_row(BOB, NAME("early"));
 	struct sandbox_row never = kit_row(ALICE, NAME("never"));
 	late.ttl_ms = early.ttl_ms = 10;
 	late.expires_at = 300;
 	early.expires_at = 200;
+	late.last_used_at = 500;
+	early.last_used_at = 400;
 	insert_ok(&late);
 	insert_ok(&never);
 	insert_ok(&early);
-	ck_assert_int_eq(row_sandbox_expired(db, 199, &got, &err), 0);
-	ck_assert_int_eq(row_sandbox_expired(db, 5000, &got, &err), 1);
-	ck_assert_str_eq(got.name, "early");
-	row_sandbox_move(db, early.id, SANDBOX_LIVE, SANDBOX_GONE, 1, &err);
-	sandbox_row_finish(&got);
-	ck_assert_int_eq(row_sandbox_expired(db, 5000, &got, &err), 1);
-	ck_assert_str_eq(got.name, "late");
+	ck_assert_str_eq(due(row_sandbox_each_over, 199), "");
+	ck_assert_str_eq(due(row_sandbox_each_over, 5000), "early late ");
+	ck_assert_str_eq(due(row_sandbox_each_unused, 499), "early ");
+	ck_assert_str_eq(due(row_sandbox_each_unused, 1000), "early late never ");
+	ck_assert_str_eq(due(row_sandbox_each_used, 1000), "never ");
+	ck_assert_str_eq(due(row_sandbox_each_kept, 9999), "");
+	ck_assert_int_eq(row_sandbox_move(db, early.id, SANDBOX_LIVE, SANDBOX_KEPT, 700, &err), 1);
+	ck_assert_str_eq(due(row_sandbox_each_over, 5000), "late ");
+	ck_assert_str_eq(due(row_sandbox_each_unused, 1000), "late never ");
+	ck_assert_str_eq(due(row_sandbox_each_kept, 699), "");
+	ck_assert_str_eq(due(row_sandbox_each_kept, 700), "early ");
+	AUTO_SANDBOX_ROW kept = {0};
+	ck_assert_int_eq(row_sandbox_any(db, early.id, &kept, &err), 1);
+	ck_assert_int_eq(kept.ended_at, 700);
+	teardown();
+}
+TEST_END
+
+TEST(stamps_from_the_future_become_now)
+{
+	setup();
+	struct err err = ERR_INIT;
+	AUTO_SANDBOX_ROW got = {0};
+	struct sandbox_row row = kit_row(ALICE, NAME("future")), fine = kit_row(BOB, NAME("fine"));
+	row.ttl_ms = fine.ttl_ms = 100;
+	row.last_used_at = 9000;
+	row.expires_at = 9100;
+	fine.last_used_at = 5000;
+	fine.expires_at = 5100;
+	insert_ok(&row);
+	insert_ok(&fine);
+	ck_assert_str_eq(due(row_sandbox_each_future, 9000), "");
+	ck_assert_str_eq(due(row_sandbox_each_future, 5000), "future ");
+	struct sandbox_row stale = row;
+	stale.last_used_at = 1;
+	ck_assert_int_eq(row_sandbox_unfuture(db, &stale, 5000, &err), 0);
+	ck_assert_int_eq(row_sandbox_unfuture(db, &row, 5000, &err), 1);
+	ck_assert_int_eq(row_sandbox_any(db, row.id, &got, &err), 1);
+	ck_assert_int_eq(got.last_used_at, 5000);
+	ck_assert_int_eq(got.expires_at, 5100);
+	ck_assert_int_eq(got.ended_at, 0);
+	teardown();
+}
+TEST_END
+
+TEST(a_sandbox_ends_only_as_it_was_seen)
+{
+	setup();
+	struct err err = ERR_INIT;
+	struct sandbox_row row = kit_row(ALICE, NAME("work"));
+	insert_ok(&row);
+	ck_assert_int_eq(row_sandbox_stamp(db, row.id, 2000, 0, &err), 1);
+	ck_assert_int_eq(row_sandbox_end(db, &row, 3000, &err), 0);
+	row.last_used_at = 2000;
+	ck_assert_int_eq(row_sandbox_end(db, &row, 3000, &err), 1);
+	ck_assert_int_eq(row_sandbox_end(db, &row, 3000, &err), 0);
+	AUTO_SANDBOX_ROW got = {0};
+	ck_assert_int_eq(row_sandbox_any(db, row.id, &got, &err), 1);
+	ck_assert_int_eq(got.state, SANDBOX_GONE);
+	ck_assert_int_eq(got.ended_at, 3000);
 	teardown();
 }
 TEST_END
@@ -417,7 +490,9 @@ int main(void)
 		a_stamp_leaves_the_end_where_it_is_and_the_next_touch_moves_it,
 		a_touch_that_is_not_due_does_not_wait_for_a_writer,
 		only_live_rows_are_counted,
-		the_longest_expired_live_sandbox_is_found,
+		what_is_due_comes_the_oldest_first,
+		stamps_from_the_future_become_now,
+		a_sandbox_ends_only_as_it_was_seen,
 		live_and_kept_sandboxes_of_one_principal_are_visited_by_name,
 		a_session_ends_what_is_marked_and_a_retained_one_is_not,
 		one_that_is_gone_is_visited_until_it_is_settled_and_cannot_be_retained,

@@ -107,6 +107,8 @@ static inline void setup(void)
 		.tmp_size = 1 << 20,
 		.max_sandboxes = 20,
 		.sandbox_ttl = 3600,
+		.idle_stop = 7200,
+		.idle_remove = 604800,
 		.exec_timeout = 60,
 	};
 	AUTO_FREE char *notes = xasprintf("%s/notes", kit_dir);

@@ -37,10 +37,10 @@ static int data_entries(void)
 {
 	DIR *dir = opendir(conf.data_dir);
 	int count = 0;
-	while (readdir(dir) != NULL)
-		count++;
+	for (const struct dirent *entry; (entry = readdir(dir)) != NULL;)
+		count += id_is_valid(entry->d_name);
 	closedir(dir);
-	return count - 3; /* ".", "..", ".trash" */
+	return count;
 }
 
 /* --- names, options ------------------------------------------------------------------------ */
@@ -289,7 +289,8 @@ TEST(the_default_is_the_newest_live_one_that_was_asked_for)
 	ck_ok(sandbox_destroy(&app, ALICE, "a-third", false, &gone, &err), err);
 	free(gone.name);
 	ck_assert_str_eq(default_name(ALICE), "m-second");
-	kit_sql("UPDATE sandbox SET ttl_ms = 1000, expires_at = 1 WHERE name = 'm-second'");
+	kit_sql("UPDATE sandbox SET ttl_ms = 1000, expires_at = last_used_at - 86400000 WHERE name "
+		"= 'm-second'");
 	ck_assert_str_eq(default_name(ALICE), "z-first");
 	teardown();
 }
@@ -354,7 +355,8 @@ TEST_END
 
 static void let_expire(const char *name)
 {
-	AUTO_FREE char *sql = xasprintf("UPDATE sandbox SET expires_at = 1, last_used_at = 1"
+	AUTO_FREE char *sql = xasprintf("UPDATE sandbox SET expires_at = expires_at - 86400000,"
+					" last_used_at = last_used_at - 86400000"
 					" WHERE name = '%s' AND state = 'live'",
 					name);
 	kit_sql(sql);
@@ -698,7 +700,8 @@ TEST(of_many_that_create_one_name_one_creates_and_all_get_it)
 	ck_assert_int_eq(statuses[0], 15);
 	ck_assert_int_eq(data_entries(), 1);
 	/* And when its time is over. */
-	kit_sql("UPDATE sandbox SET ttl_ms = 60000, expires_at = 1 WHERE state = 'live'");
+	kit_sql("UPDATE sandbox SET ttl_ms = 60000, expires_at = last_used_at - 86400000 WHERE "
+		"state = 'live'");
 	kit_run(16, ensure_same, statuses);
 	ck_assert_int_eq(statuses[1], 1);
 	ck_assert_int_eq(statuses[0], 15);

@@ -21,7 +21,7 @@ TEST(a_job_gets_its_arguments_and_makes_a_missing_sandbox)
 	ck_assert_str_eq(kit_str("sandbox"), "work");
 	ck_assert(kit_true("sandbox_created"));
 	ck_assert_ptr_nonnull(strstr(kit_str("note"), "did not exist"));
-	ck_assert(!kit_has("will_stop_at"));
+	ck_assert(!kit_has("will_remove_at"));
 	kit_close();
 }
 TEST_END
@@ -80,7 +80,7 @@ TEST(a_sandbox_that_ends_first_is_said_at_once)
 	kit_open();
 	kit_ok(&tool_create_sandbox, "{'sandbox':'short','timeout':60}");
 	kit_ok(&tool_run_background, "{'sandbox':'short','command':'x','timeout':30}");
-	ck_assert(kit_has("will_stop_at"));
+	ck_assert(kit_has("will_remove_at"));
 	ck_assert(!kit_has("note"));
 	kit_ok(&tool_run_background, "{'sandbox':'short','command':'x','timeout':120}");
 	ck_assert_ptr_nonnull(strstr(kit_str("note"), "lifetime of sandbox short"));
@@ -231,7 +231,7 @@ TEST(a_job_can_be_looked_at_when_its_sandbox_has_gone)
 	kit_ok(&tool_kill_sandbox, "{'sandbox':'work'}");
 	kit_ok(&tool_get_job, "{'job_id':'%s'}", id);
 	ck_assert_str_eq(kit_str("sandbox"), "work");
-	ck_assert(!kit_has("will_stop_at"));
+	ck_assert(!kit_has("will_remove_at"));
 	kit_close();
 }
 TEST_END

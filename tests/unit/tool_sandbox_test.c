@@ -1,6 +1,7 @@
 /* list_sandboxes, create_sandbox, destroy_sandbox, kill_sandbox. */
 #include <sys/wait.h>
 
+#include "box/sandbox.h"
 #include "tool_kit.h"
 
 TEST(a_created_sandbox_is_described_and_listed)
@@ -12,7 +13,7 @@ TEST(a_created_sandbox_is_described_and_listed)
 	ck_assert_str_eq(kit_str("template"), "base");
 	ck_assert_str_eq(kit_str("network"), "loopback");
 	ck_assert(kit_true("created"));
-	ck_assert(!kit_has("will_stop_at"));
+	ck_assert(!kit_has("will_stop_at")); /* nothing runs in it */
 	struct json_object *limits = json_get(kit.call.structured, "limits");
 	ck_assert_int_eq(json_get_int(limits, "processes", 0), kit.conf.pids_limit);
 	ck_assert_int_eq(json_get_int(limits, "file_bytes", 0), kit.conf.file_size);
@@ -29,6 +30,7 @@ TEST(a_created_sandbox_is_described_and_listed)
 	ck_assert_str_eq(json_get_str(item, "sandbox_id"), id);
 	ck_assert_str_eq(json_get_str(json_get(item, "labels"), "job"), "a");
 	ck_assert(strchr(json_get_str(item, "created_at"), 'T') != NULL);
+	ck_assert_str_eq(json_get_str(item, "idle_since"), json_get_str(item, "last_used_at"));
 	free(id);
 	kit_close();
 }
@@ -39,7 +41,7 @@ TEST(without_a_name_one_is_made_up_and_the_sandbox_ends_some_day)
 	kit_open();
 	kit_ok(&tool_create_sandbox, "{}");
 	ck_assert(name_is_valid(kit_str("name")));
-	ck_assert(kit_has("will_stop_at"));
+	ck_assert(kit_has("will_remove_at"));
 	ck_assert_ptr_nonnull(strstr(kit_str("note"), "made up"));
 	kit_close();
 }
@@ -51,9 +53,59 @@ TEST(timeout_is_the_lifetime_in_seconds)
 	int64_t before = clock_wall_ms();
 	char text[CLOCK_RFC3339_LEN];
 	kit_ok(&tool_create_sandbox, "{'sandbox':'short','timeout':600}");
-	ck_assert_str_ge(kit_str("will_stop_at"), clock_rfc3339(before + 600000, text));
-	ck_assert_str_le(kit_str("will_stop_at"), clock_rfc3339(clock_wall_ms() + 600000, text));
+	ck_assert_str_ge(kit_str("will_remove_at"), clock_rfc3339(before + 600000, text));
+	ck_assert_str_le(kit_str("will_remove_at"), clock_rfc3339(clock_wall_ms() + 600000, text));
 	ck_assert_ptr_nonnull(strstr(kit_str("note"), "600 seconds"));
+	kit_close();
+}
+TEST_END
+
+/* The one sandbox of a list. */
+static struct json_object *listed(void)
+{
+	kit_ok(&tool_list_sandboxes, "{}");
+	return json_object_array_get_idx(json_get(kit.call.structured, "sandboxes"), 0);
+}
+
+/* The member is that many seconds after the sandbox's last use. */
+static void check_due(struct json_object *item, const char *member, int64_t seconds)
+{
+	struct err err = ERR_INIT;
+	char text[CLOCK_RFC3339_LEN];
+	AUTO_SANDBOX_ROW row = {0};
+	ck_assert_int_eq(row_sandbox_by_name(kit.app.db, "me", "work", &row, &err), 1);
+	ck_assert_str_eq(json_get_str(item, member),
+			 clock_rfc3339(row.last_used_at + seconds * 1000, text));
+}
+
+TEST(a_list_tells_when_an_idle_sandbox_is_stopped_and_removed)
+{
+	kit_open();
+	kit_ok(&tool_exec, "{'sandbox':'work','command':'true'}");
+	struct json_object *item = listed();
+	ck_assert_str_eq(json_get_str(item, "status"), "running");
+	check_due(item, "idle_since", 0);
+	check_due(item, "will_stop_at", kit.conf.idle_stop);
+	check_due(item, "will_remove_at", kit.conf.idle_remove);
+	kit_close();
+}
+TEST_END
+
+TEST(a_list_tells_of_no_end_while_a_sandbox_is_in_use)
+{
+	kit_open();
+	struct err err = ERR_INIT;
+	AUTO_SANDBOX_ROW row = {0};
+	AUTO_SANDBOX_USE use = SANDBOX_USE_INIT;
+	kit_ok(&tool_exec, "{'sandbox':'work','command':'true'}");
+	ck_ok(sandbox_find(&kit.app, "me", "work", &row, &err), err);
+	ck_ok(sandbox_enter(&kit.app, &row, &use, &err), err);
+	struct json_object *item = listed();
+	ck_assert(!json_has(item, "idle_since"));
+	ck_assert(!json_has(item, "will_stop_at"));
+	ck_assert(!json_has(item, "will_remove_at"));
+	sandbox_leave(&use);
+	ck_assert(json_has(listed(), "will_remove_at"));
 	kit_close();
 }
 TEST_END
@@ -129,6 +181,8 @@ TEST(destroy_keeps_the_files_for_the_next_of_that_name)
 	struct json_object *item =
 		json_object_array_get_idx(json_get(kit.call.structured, "sandboxes"), 0);
 	ck_assert_str_eq(json_get_str(item, "status"), "kept");
+	ck_assert(json_has(item, "will_remove_at"));
+	ck_assert(!json_has(item, "will_stop_at"));
 
 	kit_ok(&tool_write_text, "{'sandbox':'work','path':'b.txt'}");
 	ck_assert(kit_true("sandbox_created"));
@@ -439,6 +493,8 @@ int main(void)
 		a_created_sandbox_is_described_and_listed,
 		without_a_name_one_is_made_up_and_the_sandbox_ends_some_day,
 		timeout_is_the_lifetime_in_seconds,
+		a_list_tells_when_an_idle_sandbox_is_stopped_and_removed,
+		a_list_tells_of_no_end_while_a_sandbox_is_in_use,
 		image_is_another_word_for_template,
 		an_existing_sandbox_is_returned_as_it_is,
 		a_bad_name_creates_nothing_whichever_tool_it_is_given_to,

@@ -106,7 +106,7 @@ TEST(a_lifetime_that_is_shorter_than_the_task_is_said_at_once)
 	kit_ok(&tool_create_sandbox, "{'sandbox':'work','timeout':600}");
 	kit_ok(&tool_start_task, "{'command':'x','sandbox':'work','timeout':500}");
 	ck_assert(!kit_has("note"));
-	ck_assert(kit_has("will_stop_at"));
+	ck_assert(kit_has("will_remove_at"));
 	kit_ok(&tool_start_task, "{'command':'x','sandbox':'work','timeout':700}");
 	ck_assert_ptr_nonnull(strstr(kit_str("note"), "700 s"));
 	kit_close();
