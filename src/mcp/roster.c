@@ -7,7 +7,7 @@
 #include "mcp/resource.h"
 
 struct reading {
-	const struct app *app;
+	struct app *app;
 	struct roster *roster;
 };
 
