@@ -95,7 +95,7 @@ static const struct setting settings[] = {
 	{"SMCP_IDLE_STOP_SECONDS", SECONDS, FIELD(idle_stop), "7200", NULL, 1, 3650 * DAY,
 	 "Idle time after which a sandbox is stopped; its files stay."},
 	{"SMCP_IDLE_REMOVE_SECONDS", SECONDS, FIELD(idle_remove), "604800", NULL, 1, 3650 * DAY,
-	 "Idle time after which a sandbox is removed with its files."},
+	 "Idle time after which a sandbox goes with its files; kept files, from the destroy on."},
 	{"SMCP_GC_INTERVAL_SECONDS", SECONDS, FIELD(gc_interval), "300", NULL, 1, 3650 * DAY,
 	 "Time between two clean-ups.",
 	 "Only `spoolbox serve` uses it; otherwise cron starts spoolbox-reaper at its own times."},

@@ -4,7 +4,6 @@
  */
 #include "base/fs.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -25,6 +24,29 @@ int fs_open_dir(int dirfd, const char *name, struct err *err)
 	if (fd < 0)
 		err_sys(err, "open directory %s", name);
 	return fd;
+}
+
+DIR *fs_open_listing(int dirfd, const char *name)
+{
+	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	if (dir == NULL && fd >= 0) {
+		int sys = errno;
+		close(fd);
+		errno = sys;
+	}
+	return dir;
+}
+
+void fs_close_listing(DIR **dir)
+{
+	if (*dir != NULL)
+		closedir(*dir);
+}
+
+bool fs_is_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
 int fs_make_dir(int dirfd, const char *name, struct err *err)
@@ -154,18 +176,15 @@ static bool remove_below(int dirfd, const char *name, dev_t device, int depth, s
 /* Removes every entry of a directory; what a concurrent process adds is seen by another pass. */
 static bool remove_entries(int fd, dev_t device, int depth, struct err *err)
 {
-	AUTO_FD copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	AUTO_DIR *dir = fs_open_listing(fd, ".");
 	if (dir == NULL)
 		return err_sys(err, "read directory");
-	(void)TAKE_FD(copy); /* dir owns it */
 	bool ok = true;
 	const struct dirent *entry;
 	while (ok && (entry = readdir(dir)) != NULL) {
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+		if (!fs_is_dots(entry->d_name))
 			ok = remove_below(fd, entry->d_name, device, depth + 1, err);
 	}
-	closedir(dir);
 	return ok;
 }
 

@@ -9,6 +9,7 @@
 #ifndef SPOOLBOX_BASE_FS_H
 #define SPOOLBOX_BASE_FS_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -24,6 +25,14 @@ int fs_open_dir(int dirfd, const char *name, struct err *err);
 
 /* Makes a directory of ours with mode 0700 unless it is there, and opens it. */
 int fs_make_dir(int dirfd, const char *name, struct err *err);
+
+/* Opens a directory of ours, in the same way, to read its entries from the first on. NULL with
+ * errno. */
+DIR *fs_open_listing(int dirfd, const char *name);
+void fs_close_listing(DIR **dir);
+#define AUTO_DIR __attribute__((cleanup(fs_close_listing))) DIR
+/* "." and "..", which every directory has. */
+bool fs_is_dots(const char *name);
 
 /* Opens path below rootfd as openat2 with the flags above. Returns the descriptor, or -1 with
  * errno set as openat2 gives it: EXDEV for an escape, ELOOP for a magic link, ENOENT, ENOTDIR…

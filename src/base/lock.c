@@ -51,10 +51,21 @@ void lock_release(int fd)
 	fcntl(fd, F_OFD_SETLK, &lock);
 }
 
-int lock_is_held(int fd)
+/* Whether a lock of that type would have to wait. */
+static int has_conflict(int fd, short type)
 {
-	struct flock lock = whole_file(F_WRLCK);
+	struct flock lock = whole_file(type);
 	if (fcntl(fd, F_OFD_GETLK, &lock) != 0)
 		return -1;
 	return lock.l_type != F_UNLCK;
+}
+
+int lock_is_held(int fd)
+{
+	return has_conflict(fd, F_WRLCK);
+}
+
+int lock_is_exclusive(int fd)
+{
+	return has_conflict(fd, F_RDLCK);
 }

@@ -26,5 +26,7 @@ void lock_release(int fd);
 
 /* 1: another open file description holds it exclusively or shared; 0: free; -1: errno. */
 int lock_is_held(int fd);
+/* The same, but only for one that is held exclusively. */
+int lock_is_exclusive(int fd);
 
 #endif

@@ -4,7 +4,6 @@
  */
 #include "base/proc.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -241,19 +240,10 @@ static bool has_lock(int proc_fd, const char *number)
 	return strstr(text, "\nlock:") != NULL;
 }
 
-static DIR *open_listing(int dirfd, const char *name)
-{
-	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	if (dir == NULL && fd >= 0)
-		close(fd);
-	return dir;
-}
-
 /* Whether a process, by its open /proc/PID, has the file open and a lock through that. */
 static bool holds(int proc_fd, const struct open_file *file)
 {
-	DIR *dir = open_listing(proc_fd, "fd");
+	AUTO_DIR *dir = fs_open_listing(proc_fd, "fd");
 	const struct dirent *entry;
 	bool found = false;
 	while (dir != NULL && !found && (entry = readdir(dir)) != NULL) {
@@ -262,8 +252,6 @@ static bool holds(int proc_fd, const struct open_file *file)
 			st.st_dev == file->dev && st.st_ino == file->ino &&
 			has_lock(proc_fd, entry->d_name);
 	}
-	if (dir != NULL)
-		closedir(dir);
 	return found;
 }
 
@@ -286,7 +274,7 @@ int proc_lock_holder(int fd, pid_t *pid)
 	if (fstat(fd, &st) != 0)
 		return -1;
 	const struct open_file file = {st.st_dev, st.st_ino};
-	DIR *dir = open_listing(AT_FDCWD, "/proc");
+	AUTO_DIR *dir = fs_open_listing(AT_FDCWD, "/proc");
 	const struct dirent *entry;
 	int pidfd = -1;
 	while (dir != NULL && pidfd < 0 && (entry = readdir(dir)) != NULL) {
@@ -297,8 +285,6 @@ int proc_lock_holder(int fd, pid_t *pid)
 		*pid = (pid_t)number;
 		pidfd = pin_holder(dirfd(dir), entry->d_name, *pid, &file);
 	}
-	if (dir != NULL)
-		closedir(dir);
 	return pidfd;
 }
 

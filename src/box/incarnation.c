@@ -51,7 +51,7 @@ bool incarnation_is_used(const struct app *app, const char *id)
 	snprintf(path, sizeof(path), "%s/use", id);
 	AUTO_FD fd = openat(app->spool.run_fd, path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	/* A lock that cannot be looked at counts as held: doubt never ends a sandbox. */
-	return fd >= 0 && lock_is_held(fd) != 0;
+	return fd >= 0 ? lock_is_held(fd) != 0 : errno != ENOENT && errno != ENOTDIR;
 }
 
 int incarnation_is_up(const struct app *app, const struct sandbox_row *row, struct err *err)

@@ -25,11 +25,13 @@
 
 /* First what sets things right that others judge by: stamps, and tasks that keep their sandboxes.
  * Then what was begun and not finished, then what is due, then what nobody knows of. Deleting comes
- * last: it takes what time is left. */
+ * last: it takes what time is left, and a little when none is, so that the disk gets emptier even
+ * where each pass is cut short. */
 static const struct rule {
 	const char *name;
 	void (*run)(struct reap *reap);
 	bool needs_ages; /* not while it is unclear what time it is */
+	bool when_late;  /* also when the budget is used up: it takes a little time of its own */
 } rules[] = {
 	{"future_stamps", reap_future_stamps, true},
 	{"lost_tasks", reap_lost_tasks, false},
@@ -51,7 +53,7 @@ static const struct rule {
 	{"disk_space", reap_disk_space, false},
 	{"service_logs", reap_service_logs, false},
 	{"database", reap_database, false},
-	{"trash", reap_trash, false},
+	{"trash", reap_trash, .when_late = true},
 };
 
 /* --- what rules call ----------------------------------------------------------------------- */
@@ -142,29 +144,48 @@ static int take_turn(struct reap *reap, int *lock, struct err *err)
 	return reap->report->other_runs ? 0 : -1;
 }
 
+/* On a disk that is entirely full the database cannot be written, and making room is what a pass is
+ * for: that needs no more than a look at the clocks. */
+static bool record_time(struct reap *reap, struct err *err)
+{
+	struct err full = ERR_INIT;
+	if (timeline_record(reap->app, &reap->timeline, &full))
+		return true;
+	if (full.code != ERR_QUOTA) {
+		*err = full;
+		return false;
+	}
+	if (!timeline_read(reap->app, &reap->timeline, err))
+		return false;
+	reap_disk_space(reap);
+	return timeline_record(reap->app, &reap->timeline, err);
+}
+
 /* What the clocks say is recorded before anything is judged by it. A jump may be undone in a
  * minute; until the next pass nothing ages. */
 static bool read_time(struct reap *reap, struct err *err)
 {
 	struct timeline *timeline = &reap->timeline;
 	if (reap->options->dry_run ? !timeline_read(reap->app, timeline, err)
-				   : !timeline_record(reap->app, timeline, err))
+				   : !record_time(reap, err))
 		return false;
 	reap->report->jumped = timeline->jump_ms != 0;
 	if (reap->report->jumped)
-		log_event(LOG_WARN, "reap_clock_jump",
-			  "jump_s=%lld restarted=%s why=\"the clock of this machine jumped, or the "
-			  "machine was off; nothing is taken for old in this pass, and the jump "
-			  "does not count in later ones\"",
-			  (long long)(timeline->jump_ms / 1000),
-			  timeline->restarted ? "yes" : "no");
+		log_event(
+			LOG_WARN, "reap_clock_jump",
+			"jump_s=%lld restarted=%s restored=%s why=\"the clock of this machine "
+			"jumped, the machine was off, or the database is an older one; nothing is "
+			"taken for old in this pass, and the jump does not count in later ones\"",
+			(long long)(timeline->jump_ms / 1000), timeline->restarted ? "yes" : "no",
+			timeline->restored ? "yes" : "no");
 	return true;
 }
 
 static void run_rules(struct reap *reap)
 {
-	for (size_t i = 0; i < ARRAY_LEN(rules) && !reap_is_late(reap); i++) {
-		if (rules[i].needs_ages && reap->report->jumped)
+	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
+		if ((rules[i].needs_ages && reap->report->jumped) ||
+		    (!rules[i].when_late && reap_is_late(reap)))
 			continue;
 		reap_step(reap, rules[i].name);
 		rules[i].run(reap);

@@ -1,9 +1,9 @@
 /* See reap_census.h. One readdir for each directory, one SELECT, and binary search. */
 #include "box/reap_census.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <string.h>
+
+#include "base/fs.h"
 
 #define ENTRY (ID_LEN + 1)
 
@@ -46,17 +46,13 @@ void id_list_finish(struct id_list *list)
 
 bool id_list_read(struct id_list *list, int dirfd, const char *prefix, struct err *err)
 {
-	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	AUTO_DIR *dir = fs_open_listing(dirfd, ".");
 	size_t skip = strlen(prefix);
-	if (dir == NULL) {
-		util_close(&fd);
+	if (dir == NULL)
 		return err_sys(err, "read a directory of the spool");
-	}
 	for (const struct dirent *entry; (entry = readdir(dir)) != NULL;)
 		if (strncmp(entry->d_name, prefix, skip) == 0 && id_is_valid(entry->d_name + skip))
 			id_list_add(list, entry->d_name + skip);
-	closedir(dir);
 	id_list_sort(list);
 	return true;
 }

@@ -3,13 +3,13 @@
  * off. Whatever was in a workspace may be somebody's work: it is given back to its owner, or left
  * alone. Only what holds nothing is removed, and never with what is below it.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/fs.h"
 #include "box/about.h"
 #include "box/incarnation.h"
 #include "box/reap_census.h"
@@ -25,31 +25,15 @@
 #define SUFFIX_LEN     4    /* of a name that was taken */
 #define NAME_ATTEMPTS  16
 
-static bool is_dots(const char *name)
-{
-	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
-
-/* A directory of ours; a link is none. NULL with errno. */
-static DIR *open_listing(int dirfd, const char *name)
-{
-	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	if (dir == NULL)
-		util_close(&fd);
-	return dir;
-}
-
 /* Its entries, up to COUNT_MAX; 0 when it is missing, -1 when it cannot be looked at. */
 static int count_entries(int dirfd, const char *name)
 {
 	int count = 0;
-	DIR *dir = open_listing(dirfd, name);
+	AUTO_DIR *dir = fs_open_listing(dirfd, name);
 	if (dir == NULL)
 		return errno == ENOENT ? 0 : -1;
 	for (const struct dirent *entry; count < COUNT_MAX && (entry = readdir(dir)) != NULL;)
-		count += !is_dots(entry->d_name);
-	closedir(dir);
+		count += !fs_is_dots(entry->d_name);
 	return count;
 }
 
@@ -202,21 +186,21 @@ void reap_orphan_files(struct reap *reap)
 
 /* --- data/<id>/incoming --------------------------------------------------------------------- */
 
-/* Calls visit for the first old uploads, at most max; returns how many there were. */
 typedef void upload_visit(struct reap *reap, const struct sandbox_row *row, int dirfd,
 			  const char *name, const struct stat *st);
 
+/* Calls visit for the first old uploads, at most max; returns how many there were. */
 static int each_old_upload(struct reap *reap, const struct sandbox_row *row, int max,
 			   upload_visit *visit)
 {
 	char path[ID_LEN + sizeof("/incoming")];
 	snprintf(path, sizeof(path), "%s/incoming", row->files_id);
-	DIR *dir = open_listing(reap->app->spool.data_fd, path);
+	AUTO_DIR *dir = fs_open_listing(reap->app->spool.data_fd, path);
 	int count = 0;
 	const struct dirent *entry;
 	while (dir != NULL && count < max && (entry = readdir(dir)) != NULL) {
 		struct stat st;
-		if (is_dots(entry->d_name) ||
+		if (fs_is_dots(entry->d_name) ||
 		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
 		    age_of(reap, &st) < UPLOAD_AGE_MS)
 			continue;
@@ -224,8 +208,6 @@ static int each_old_upload(struct reap *reap, const struct sandbox_row *row, int
 		if (visit != NULL)
 			visit(reap, row, dirfd(dir), entry->d_name, &st);
 	}
-	if (dir != NULL)
-		closedir(dir);
 	return count;
 }
 

@@ -35,7 +35,8 @@ static void finish_ended(struct reap *reap, const char *id, bool has_run, bool h
 	int nobodys = rc == 1 && has_files ? are_nobodys(app, &row, &err) : 0;
 	if (rc < 0 || nobodys < 0)
 		reap_failed(reap, id, &err);
-	if (rc != 1 || nobodys < 0 || row.state == SANDBOX_LIVE || (!has_run && nobodys == 0))
+	if (rc != 1 || nobodys < 0 || (row.state != SANDBOX_GONE && row.state != SANDBOX_KEPT) ||
+	    (!has_run && nobodys == 0))
 		return;
 	if (reap_act(reap, &reap->report->orphans_removed, "finish_removal",
 		     "id=%s name=%s holder=%s files=%s why=\"it was destroyed, and what removed it "
@@ -63,6 +64,8 @@ void reap_half_ended(struct reap *reap)
 	list_owned(&census, &owned);
 	for (size_t i = 0; i < census.row_count && !reap_is_late(reap); i++) {
 		const struct census_sandbox *row = &census.rows[i];
+		if (!id_is_valid(row->id) || !id_is_valid(row->files_id))
+			reap_leave(reap, "row", "id=%s why=\"its row is damaged\"", row->id);
 		if (row->state != SANDBOX_GONE && row->state != SANDBOX_KEPT)
 			continue;
 		bool has_run = id_list_has(&census.runs, row->id);

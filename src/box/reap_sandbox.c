@@ -12,9 +12,7 @@
 #include "box/stdio_session.h"
 #include "store/row_task.h"
 
-#define SESSIONS_MS \
-	5000 /* of a pass for what dead stdio sessions left; the rest is for the next \
-	      */
+#define SESSIONS_MS 5000 /* of a pass for dead stdio sessions; what is left is for the next */
 
 /* Whether a visit has time; counts what was looked at. */
 static bool begin_visit(struct reap *reap)

@@ -197,7 +197,8 @@ static bool forget_if_nothing_is_left(void *ctx, const struct gone_row *row)
 	reap->report->looked_at++;
 	int left = is_left(reap, row, &err);
 	if (left > 0)
-		reap_leave(reap, row->id, "it is gone for long, but not all of it went");
+		reap_leave(reap, "row", "id=%s why=\"it is gone for long, but not all of it went\"",
+			   row->id);
 	else if (left == 0 && reap_act(reap, &reap->report->rows_dropped, "forget_sandbox",
 				       "id=%s ended=%s why=\"gone for long\"", row->id,
 				       clock_rfc3339(row->ended_at, ended)))
@@ -233,10 +234,17 @@ static bool has_room(const struct app *app)
 }
 
 /* The workspace is hostile: a link of that name is none of ours, and the rename takes what has the
- * name, whatever it has become meanwhile. -1: there is no such directory. */
-static int open_cache_parent(const struct app *app, const struct sandbox_row *row)
+ * name, whatever it has become meanwhile. -1: there is no such directory. Who only looks must not
+ * change the mode of a closed workspace, as opening it does. */
+static int open_cache_parent(const struct reap *reap, const struct sandbox_row *row)
 {
 	struct err err = ERR_INIT;
+	const struct app *app = reap->app;
+	char path[ID_LEN + sizeof("/workspace/" CACHE)];
+	snprintf(path, sizeof(path), "%s/workspace/" CACHE, row->files_id);
+	if (reap->options->dry_run)
+		return openat(app->spool.data_fd, path,
+			      O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	AUTO_FD workspace = spool_workspace(&app->spool, row->files_id, &err);
 	AUTO_FD cache = workspace < 0 ? -1
 				      : fs_open_beneath(workspace, CACHE,
@@ -248,7 +256,13 @@ static void drop_cache(struct reap *reap, struct sandbox_hold *hold, int workspa
 {
 	struct err err = ERR_INIT;
 	reap_step(reap, "drop_cache");
-	if (!spool_drop_file(&reap->app->spool, workspace_fd, CACHE, &err))
+	if (spool_drop_file(&reap->app->spool, workspace_fd, CACHE, &err))
+		return;
+	/* A sandbox that closed its workspace is no failure of ours. */
+	if (err.sys == EACCES)
+		reap_leave(reap, "cache", "id=%s why=\"the mode of its workspace forbids it\"",
+			   hold->row.id);
+	else
 		reap_failed(reap, hold->row.id, &err);
 }
 
@@ -267,7 +281,7 @@ static bool drop_idle_cache(void *ctx, const struct sandbox_row *row)
 	if (reap_is_late(reap))
 		return false;
 	reap->report->looked_at++;
-	AUTO_FD workspace = open_cache_parent(reap->app, row);
+	AUTO_FD workspace = open_cache_parent(reap, row);
 	if (workspace < 0)
 		return true;
 	enum sandbox_held held = reap->options->dry_run ? sandbox_peek(reap->app, row, &hold, &err)

@@ -33,7 +33,7 @@ static const char stuck_reason[] =
 	"killed by the clean-up, and the command was ended with it; how far it came is not known";
 
 /* Calls visit for all rows that read running, until the budget is used up. */
-struct walk {
+struct running_walk {
 	struct reap *reap;
 	void (*each)(struct reap *reap, const struct task_row *row);
 	char last[ID_LEN + 1];
@@ -42,19 +42,23 @@ struct walk {
 
 static bool walk_row(void *ctx, const struct task_row *row)
 {
-	struct walk *walk = ctx;
+	struct running_walk *walk = ctx;
 	if (reap_is_late(walk->reap))
 		return false;
 	memcpy(walk->last, row->id, sizeof(walk->last));
 	walk->seen++;
 	walk->reap->report->looked_at++;
-	walk->each(walk->reap, row);
+	/* Ids become names of directories. */
+	if (id_is_valid(row->id) && id_is_valid(row->sandbox_id))
+		walk->each(walk->reap, row);
+	else
+		reap_leave(walk->reap, "task", "id=%s why=\"its row is damaged\"", row->id);
 	return true;
 }
 
 static void walk_running(struct reap *reap, void (*each)(struct reap *, const struct task_row *))
 {
-	struct walk walk = {.reap = reap, .each = each};
+	struct running_walk walk = {.reap = reap, .each = each};
 	struct err err = ERR_INIT;
 	do {
 		walk.seen = 0;

@@ -7,6 +7,9 @@
 #include "box/idle.h"
 #include "box/incarnation.h"
 
+#define DECISION_MS 500 /* some hundred times of what a decision and its transaction take */
+#define PAUSE_MS    5
+
 bool sandbox_remove(struct app *app, const struct sandbox_row *row, bool delete_files,
 		    bool *was_running, struct err *err)
 {
@@ -40,6 +43,22 @@ enum sandbox_held sandbox_peek(struct app *app, const struct sandbox_row *seen,
 	return incarnation_is_used(app, seen->id) ? SANDBOX_IN_USE : look(app, seen, hold, err);
 }
 
+/* Who has it alone decides about the sandbox as we do, and is through in a moment: to take that for
+ * a use would renew what is just being ended. */
+static bool take_alone(int fd, struct err *err)
+{
+	for (int64_t waited = 0;; waited += PAUSE_MS) {
+		struct err busy = ERR_INIT;
+		if (lock_take(fd, LOCK_EXCLUSIVE, 0, &busy))
+			return true;
+		if (busy.code != ERR_BUSY || lock_is_exclusive(fd) != 1 || waited >= DECISION_MS) {
+			*err = busy;
+			return false;
+		}
+		clock_sleep_ms(PAUSE_MS);
+	}
+}
+
 enum sandbox_held sandbox_hold(struct app *app, const struct sandbox_row *seen,
 			       struct sandbox_hold *hold, struct err *err)
 {
@@ -48,7 +67,7 @@ enum sandbox_held sandbox_hold(struct app *app, const struct sandbox_row *seen,
 	hold->use_fd = incarnation_open_use(app, seen->id, &hold->run_dir_fd, err);
 	if (hold->use_fd < 0)
 		return SANDBOX_HELD_NONE;
-	if (!lock_take(hold->use_fd, LOCK_EXCLUSIVE, 0, &busy)) {
+	if (!take_alone(hold->use_fd, &busy)) {
 		if (busy.code == ERR_BUSY)
 			return SANDBOX_IN_USE;
 		*err = busy;

@@ -172,8 +172,9 @@ static bool plan_ttl(const struct app *app, const struct sandbox_options *option
 		err_set(err, ERR_INVALID,
 			"timeout is %lld ms; a lifetime is from 1 to %lld seconds",
 			(long long)ttl_ms, (long long)SANDBOX_TTL_MAX_S);
-		return err_hint(err, "Leave timeout out for a named sandbox that lives as long as it is "
-				     "used now and then. Nothing was changed.");
+		return err_hint(err,
+				"Leave timeout out for a named sandbox that lives as long as it is "
+				"used now and then. Nothing was changed.");
 	}
 	plan->ttl_ms = ttl_ms;
 	return true;

@@ -6,13 +6,13 @@
  */
 #include "box/stdio_session.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "box/sandbox.h"
@@ -79,16 +79,14 @@ static bool is_dead(int dir_fd, const char *name)
 static bool find_dead(int dir_fd, struct buf *ids, struct err *err)
 {
 	AUTO_FD guard = take_guard(dir_fd, err);
-	int fd = guard < 0 ? -1 : openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	if (dir == NULL) {
-		util_close(&fd);
-		return guard >= 0 && err_sys(err, "read sessions");
-	}
+	if (guard < 0)
+		return false;
+	AUTO_DIR *dir = fs_open_listing(dir_fd, ".");
+	if (dir == NULL)
+		return err_sys(err, "read sessions");
 	for (const struct dirent *entry; (entry = readdir(dir)) != NULL;)
 		if (is_dead(dir_fd, entry->d_name))
 			buf_append(ids, entry->d_name, ID_LEN + 1);
-	closedir(dir);
 	return true;
 }
 

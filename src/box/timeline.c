@@ -7,7 +7,9 @@
  */
 #include "box/timeline.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Times beyond (some 70 million years) are nobody's; within, sums of three cannot overflow. */
 #define FAR_MS (INT64_MAX / 4)
@@ -100,10 +102,44 @@ static void find_jump(struct timeline *timeline, const struct clock_reading *rec
 		timeline->jump_ms = jump;
 }
 
-static bool read_now(struct db *db, struct timeline *timeline, struct err *err)
+/* --- the mark -------------------------------------------------------------------------------- */
+
+#define MARK "reaper.clock" /* empty; its mtime is the wall time of the newest reading */
+
+/* 0: there is none. */
+static int64_t marked_at(const struct app *app)
+{
+	struct stat st;
+	if (fstatat(app->spool.root_fd, MARK, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return 0;
+	return clamp(clamp((int64_t)st.st_mtim.tv_sec * 1000) + st.st_mtim.tv_nsec / 1000000);
+}
+
+/* After the database has it: who dies in between leaves an older mark, which says nothing. */
+static void mark(const struct app *app, int64_t wall_at)
+{
+	struct timespec at = {.tv_sec = wall_at / 1000, .tv_nsec = wall_at % 1000 * 1000000};
+	AUTO_FD fd = openat(app->spool.root_fd, MARK,
+			    O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		(void)!futimens(fd, (struct timespec[]){at, at});
+}
+
+/* The database is older than the mark: it came back from a backup, and what its stamps say is of
+ * then. Whoever was used since did not stamp this one, so all time since then is a gap. */
+static void find_restore(struct timeline *timeline, int64_t recorded_at, int64_t mark_at)
+{
+	int64_t lost = timeline->now - clamp(recorded_at);
+	timeline->restored = mark_at - clamp(recorded_at) >= TIMELINE_JUMP_MS;
+	if (timeline->restored && lost >= TIMELINE_JUMP_MS)
+		timeline->jump_ms = lost;
+}
+
+static bool read_now(struct app *app, struct timeline *timeline, struct err *err)
 {
 	struct clock_record record;
-	int rc = row_clock_read(db, &record, err);
+	int64_t mark_at = marked_at(app); /* before the reading that it is compared with */
+	int rc = row_clock_read(app->db, &record, err);
 	if (rc < 0)
 		return false;
 	*timeline = (struct timeline){.is_first = rc == 0, .gap_count = record.gap_count};
@@ -112,6 +148,7 @@ static bool read_now(struct db *db, struct timeline *timeline, struct err *err)
 	timeline->now = timeline->reading.wall_at;
 	if (!timeline->is_first)
 		find_jump(timeline, &record.reading);
+	find_restore(timeline, record.reading.wall_at, mark_at);
 	tidy_gaps(timeline, FAR_MS);
 	if (timeline->jump_ms < 0)
 		take_back(timeline, -timeline->jump_ms);
@@ -123,18 +160,21 @@ static bool read_now(struct db *db, struct timeline *timeline, struct err *err)
 
 bool timeline_read(struct app *app, struct timeline *timeline, struct err *err)
 {
-	return read_now(app->db, timeline, err);
+	return read_now(app, timeline, err);
 }
 
 bool timeline_record(struct app *app, struct timeline *timeline, struct err *err)
 {
 	AUTO_TX tx = TX_INIT;
-	if (!db_begin(app->db, &tx, err) || !read_now(app->db, timeline, err))
+	if (!db_begin(app->db, &tx, err) || !read_now(app, timeline, err))
 		return false;
 	struct clock_record record = {.reading = timeline->reading,
 				      .gap_count = timeline->gap_count};
 	memcpy(record.gaps, timeline->gaps, sizeof(record.gaps));
-	return row_clock_write(app->db, &record, err) && db_commit(&tx, err);
+	if (!row_clock_write(app->db, &record, err) || !db_commit(&tx, err))
+		return false;
+	mark(app, timeline->reading.wall_at);
+	return true;
 }
 
 /* --- ages ---------------------------------------------------------------------------------- */

@@ -7,6 +7,10 @@
  * so a jump is known from the moment it happens, before any pass has seen it. On a jump forward
  * (and over a restart of the machine) the excess is a gap; a jump back takes back as much of the
  * newest gaps. A stamp from the future has the age 0.
+ *
+ * The newest reading is also kept beside the database, as the mtime of reaper.clock in the spool.
+ * A database that is older came back from a backup: what was used since then has no stamp in it, so
+ * the time since its own reading is a gap as well.
  */
 #ifndef SPOOLBOX_BOX_TIMELINE_H
 #define SPOOLBOX_BOX_TIMELINE_H
@@ -23,6 +27,7 @@ struct timeline {
 	int gap_count;
 	int64_t jump_ms; /* of the wall clock since the last recorded reading; 0: none, < 0: back */
 	bool restarted;  /* the machine was, since then */
+	bool restored;   /* the database is older than the newest reading */
 	bool is_first;   /* nothing was recorded yet */
 	struct clock_reading reading; /* of now */
 };

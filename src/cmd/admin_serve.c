@@ -11,7 +11,6 @@
  * workers watch their parent. The directory that then stays is removed by the next serve: it is
  * known to be dead by its lock.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -150,19 +149,14 @@ static bool is_dead(int dirfd, const char *name)
 static void remove_dead(int spool_fd)
 {
 	struct err err = ERR_INIT;
-	int fd = fcntl(spool_fd, F_DUPFD_CLOEXEC, 0);
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-	if (dir == NULL) {
-		util_close(&fd);
+	AUTO_DIR *dir = fs_open_listing(spool_fd, ".");
+	if (dir == NULL)
 		return;
-	}
-	rewinddir(dir);
 	for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
 		if (strncmp(entry->d_name, RUN_PREFIX, strlen(RUN_PREFIX)) == 0 &&
 		    is_dead(spool_fd, entry->d_name) &&
 		    !fs_remove_tree(spool_fd, entry->d_name, &err))
 			admin_fail(&err);
-	closedir(dir);
 }
 
 /* Makes the directory and takes its lock while no other serve looks for dead ones. */

@@ -2,7 +2,6 @@
  * spoolbox stop: ends what runs in sandboxes. Rows and files stay; the next use starts a sandbox
  * again. --all goes by the run directories of the spool, so it also reaches what no row tells of.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -31,19 +30,13 @@ static bool stop_one(const struct app *app, const char *id, int *stopped, struct
 
 static bool stop_all(const struct app *app, int *stopped, struct err *err)
 {
-	int fd = fcntl(app->spool.run_fd, F_DUPFD_CLOEXEC, 0);
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-	if (dir == NULL) {
-		err_sys(err, "read the run directory");
-		util_close(&fd);
-		return false;
-	}
+	AUTO_DIR *dir = fs_open_listing(app->spool.run_fd, ".");
+	if (dir == NULL)
+		return err_sys(err, "read the run directory");
 	bool ok = true;
-	rewinddir(dir);
 	for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
 		if (id_is_valid(entry->d_name))
 			ok = stop_one(app, entry->d_name, stopped, err) && ok;
-	closedir(dir);
 	return ok;
 }
 

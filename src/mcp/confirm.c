@@ -10,7 +10,7 @@
 #include "box/walk.h"
 #include "mcp/literal.h"
 
-#define COUNT_MAX 10000 /* files; a person needs no more, and it is some 20 ms */
+#define COUNT_MAX 10000 /* entries; a person needs no more, and it is some 20 ms */
 #define KEPT_ID   "sandbox_id"
 
 /* A field of its own, since a form without one is sent off too easily. */
@@ -24,13 +24,13 @@ static const char form[] =
 /* --- the question -------------------------------------------------------------------------- */
 
 struct count {
-	int64_t files, bytes;
+	int64_t entries, files, bytes;
 };
 
 static bool count_entry(void *ctx, const struct walk_entry *entry)
 {
 	struct count *count = ctx;
-	if (count->files == COUNT_MAX)
+	if (count->entries++ == COUNT_MAX)
 		return false;
 	count->files += !entry->is_dir;
 	count->bytes += entry->is_dir ? 0 : entry->st->st_size;

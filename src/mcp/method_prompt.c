@@ -69,7 +69,7 @@ static bool are_strings(struct json_object *arguments)
 	json_object_object_foreach(arguments, name, value)
 	{
 		(void)name;
-		if (!json_object_is_type(value, json_type_string))
+		if (rpc_name(value) == NULL) /* or with a NUL, where it would end unseen */
 			return false;
 	}
 	return true;

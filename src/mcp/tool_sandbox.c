@@ -32,7 +32,7 @@
 	      "When its last use ended, or when it was destroyed, RFC 3339. Absent: it is in use.") "," \
 	L_STR("will_stop_at", "", \
 	      "When its processes are ended unless it is used before, RFC 3339; its files stay. Absent: " \
-	      "it is in use, or nothing runs in it.") "," \
+	      "it is in use, nothing runs in it, or it is removed before.") "," \
 	L_STR("will_remove_at", "", \
 	      "When it is removed with its files unless it is used before, RFC 3339. Absent: it is in " \
 	      "use.") "," \
@@ -277,6 +277,7 @@ const struct tool tool_create_sandbox = {
 
 static bool destroy(struct tool_call *call, bool delete_files, struct err *err)
 {
+	struct app *app = call->app;
 	const char *handle;
 	char id[ID_LEN + 1];
 	if (!args_sandbox(call, &handle, err))
@@ -285,7 +286,7 @@ static bool destroy(struct tool_call *call, bool delete_files, struct err *err)
 	if (confirm != CONFIRM_GO)
 		return confirm == CONFIRM_ASKED;
 	struct sandbox_destroyed done = {0};
-	if (!sandbox_destroy(call->app, call->principal, handle, delete_files, &done, err))
+	if (!sandbox_destroy(app, call->principal, handle, delete_files, &done, err))
 		return false;
 	AUTO_FREE char *name = done.name;
 	AUTO_BUF note = BUF_INIT;
@@ -295,9 +296,10 @@ static bool destroy(struct tool_call *call, bool delete_files, struct err *err)
 			    name);
 	else
 		target_note(&note,
-			    "Its files are kept: the next sandbox named %s starts with them. To "
-			    "delete them, call destroy_sandbox again with delete_files true.",
-			    name);
+			    "Its files are kept for %lld seconds: the next sandbox named %s starts "
+			    "with them. To delete them now, call destroy_sandbox again with "
+			    "delete_files true.",
+			    (long long)app->conf->idle_remove, name);
 	struct json_object *result = call->structured = json_object_new_object();
 	json_add_str(result, "name", name);
 	json_add_str(result, "sandbox_id", done.id);

@@ -4,61 +4,68 @@
 
 #include "store/db_part.h"
 
+#define TEXT_OF(number) #number
+#define TEXT(number)    TEXT_OF(number)
+
+#define LOCKED  "the server's state was locked by others for " TEXT(DB_BUSY_TIMEOUT_S) " s"
+#define DAMAGED "the state database (SMCP_STATE_DB) is damaged or no database"
+#define DAMAGED_HINT \
+	"Its operator should stop the server and put back a backup of the file, without the -wal " \
+	"and -shm beside it. Without a backup: move all three away; the next start says how to " \
+	"begin anew with the files of the sandboxes."
+#define CLOSED "the state database (SMCP_STATE_DB) cannot be written"
+#define CLOSED_HINT \
+	"Its operator should let the user whom Spoolbox runs as write the file and its " \
+	"directory, and see that their disk is not mounted read-only."
+
+/* By SQLite's primary code, so that extended ones need no line of their own. What is not here is a
+ * fault of the disk. */
+static const struct failure {
+	int rc;
+	enum err_code code;
+	const char *what, *hint; /* what: NULL where it says nothing to a caller */
+} failures[] = {
+	{SQLITE_BUSY, ERR_BUSY, LOCKED, NULL},
+	{SQLITE_LOCKED, ERR_BUSY, LOCKED, NULL},
+	{SQLITE_PROTOCOL, ERR_BUSY, LOCKED, NULL}, /* after its own retries on the WAL index */
+	{SQLITE_FULL, ERR_QUOTA, "the server's disk is full", NULL},
+	{SQLITE_NOTADB, ERR_UNAVAILABLE, DAMAGED, DAMAGED_HINT},
+	{SQLITE_CORRUPT, ERR_UNAVAILABLE, DAMAGED, DAMAGED_HINT},
+	{SQLITE_READONLY, ERR_UNAVAILABLE, CLOSED, CLOSED_HINT},
+	{SQLITE_PERM, ERR_UNAVAILABLE, CLOSED, CLOSED_HINT},
+	{SQLITE_CANTOPEN, ERR_UNAVAILABLE, "the state database (SMCP_STATE_DB) cannot be opened",
+	 "Its operator should let the user whom Spoolbox runs as read and write the file and its "
+	 "directory."},
+	{SQLITE_CONSTRAINT, ERR_INTERNAL, NULL, NULL},
+	{SQLITE_MISUSE, ERR_INTERNAL, NULL, NULL},
+	{SQLITE_RANGE, ERR_INTERNAL, NULL, NULL},
+	{SQLITE_ERROR, ERR_INTERNAL, NULL, NULL},
+};
+
+static const struct failure *find_failure(int rc)
+{
+	static const struct failure unknown = {.code = ERR_IO};
+	for (size_t i = 0; i < ARRAY_LEN(failures); i++)
+		if (failures[i].rc == (rc & 0xff))
+			return &failures[i];
+	return &unknown;
+}
+
 bool db_fail(const struct db *db, const char *doing, struct err *err)
 {
 	int rc = sqlite3_extended_errcode(db->handle);
 	int sys = sqlite3_system_errno(db->handle);
-	switch (rc & 0xff) {
-	case SQLITE_BUSY:
-	case SQLITE_LOCKED:
-	case SQLITE_PROTOCOL: /* gave up after its own retries on the WAL index */
-		err_set(err, ERR_BUSY,
-			"the server's state was locked by others for %d s; nothing was changed",
-			DB_BUSY_TIMEOUT_MS / 1000);
-		break;
-	case SQLITE_FULL:
-		err_set(err, ERR_QUOTA, "the server's disk is full; nothing was changed");
-		break;
-	case SQLITE_NOTADB:
-	case SQLITE_CORRUPT:
-		err_set(err, ERR_UNAVAILABLE,
-			"the state database (SMCP_STATE_DB) is damaged or no database; nothing was "
-			"changed");
-		err_hint(err,
-			 "Its operator should stop the server and put back a backup of the file, "
-			 "without the -wal and -shm beside it. Without a backup: move all three "
-			 "away; "
-			 "the next start says how to begin anew with the files of the sandboxes.");
-		break;
-	case SQLITE_READONLY:
-	case SQLITE_PERM:
-		err_set(err, ERR_UNAVAILABLE,
-			"the state database (SMCP_STATE_DB) cannot be written; nothing was "
-			"changed");
-		err_hint(
-			err,
-			"Its operator should let the user whom Spoolbox runs as write the file and "
-			"its directory, and see that their disk is not mounted read-only.");
-		break;
-	case SQLITE_CANTOPEN:
-		err_set(err, ERR_UNAVAILABLE,
-			"the state database (SMCP_STATE_DB) cannot be opened%s%s; nothing was "
-			"changed",
-			sys != 0 ? ": " : "", sys != 0 ? strerror(sys) : "");
-		err_hint(err, "Its operator should let the user whom Spoolbox runs as read and "
-			      "write the file and its directory.");
-		break;
-	case SQLITE_CONSTRAINT:
-	case SQLITE_MISUSE:
-	case SQLITE_RANGE:
-	case SQLITE_ERROR:
-		err_set(err, ERR_INTERNAL, "database");
-		break;
-	default:
-		err_set(err, ERR_IO, "database");
-		break;
-	}
-	err->sys = (rc & 0xff) == SQLITE_IOERR || (rc & 0xff) == SQLITE_CANTOPEN ? sys : 0;
+	const struct failure *failure = find_failure(rc);
+	bool is_file = (rc & 0xff) == SQLITE_CANTOPEN || (rc & 0xff) == SQLITE_IOERR;
+	bool tells = failure->rc == SQLITE_CANTOPEN && sys != 0;
+	if (failure->what == NULL)
+		err_set(err, failure->code, "database");
+	else
+		err_set(err, failure->code, "%s%s%s; nothing was changed", failure->what,
+			tells ? ": " : "", tells ? strerror(sys) : "");
+	if (failure->hint != NULL)
+		err_hint(err, "%s", failure->hint);
+	err->sys = is_file ? sys : 0;
 	return err_in(err, "%s: sqlite %d: %s", doing, rc, sqlite3_errmsg(db->handle));
 }
 
@@ -187,18 +194,21 @@ void db_column_id(sqlite3_stmt *stmt, int column, char id[static ID_LEN + 1])
 {
 	const char *text = (const char *)sqlite3_column_text(stmt, column);
 	id[0] = '\0';
-	if (text != NULL)
-		strncat(id, text, ID_LEN);
+	if (text != NULL && strlen(text) <= ID_LEN)
+		strcpy(id, text);
 }
 
 int64_t db_read_ids(struct db *db, sqlite3_stmt *stmt, struct buf *ids, struct err *err)
 {
 	int64_t number = 0;
 	int rc;
-	for (; (rc = db_step(db, stmt, err)) == 1; number++) {
+	while ((rc = db_step(db, stmt, err)) == 1) {
 		char id[ID_LEN + 1];
 		db_column_id(stmt, 0, id);
+		if (!id_is_valid(id))
+			continue;
 		buf_append(ids, id, sizeof(id));
+		number++;
 	}
 	return rc == 0 ? number : -1;
 }

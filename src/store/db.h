@@ -48,11 +48,11 @@ int db_change(struct db *db, sqlite3_stmt *stmt, struct err *err);
 
 /* Column as xstrdup'ed text; NULL for NULL. */
 char *db_column_dup(sqlite3_stmt *stmt, int column);
-/* Column that holds an id; empty for NULL. */
+/* Column that holds an id; empty for NULL and for what is longer than one. */
 void db_column_id(sqlite3_stmt *stmt, int column, char id[static ID_LEN + 1]);
 
-/* Appends the ids in the first column of all rows of a bound SELECT, each with its NUL. Their
- * number, or -1 with err. */
+/* Appends the ids in the first column of all rows of a bound SELECT, each with its NUL. What is no
+ * id is left out: ids become names of directories. Their number, or -1 with err. */
 int64_t db_read_ids(struct db *db, sqlite3_stmt *stmt, struct buf *ids, struct err *err);
 
 /* A write transaction: begins at db_begin, is rolled back when the AUTO_TX goes out of scope

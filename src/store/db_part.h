@@ -4,7 +4,8 @@
 
 #include "store/db.h"
 
-#define DB_BUSY_TIMEOUT_MS 5000 /* beyond any transaction of ours; below a client's patience */
+#define DB_BUSY_TIMEOUT_S  5 /* beyond any transaction of ours; below a client's patience */
+#define DB_BUSY_TIMEOUT_MS (DB_BUSY_TIMEOUT_S * 1000)
 
 struct db_cached {
 	const char *sql; /* a literal: its address is the key */

@@ -136,7 +136,10 @@ static void read_row(sqlite3_stmt *stmt, struct sandbox_row *row)
 	db_column_id(stmt, column++, row->files_id);
 	row->principal = db_column_dup(stmt, column++);
 	row->name = db_column_dup(stmt, column++);
+	/* Ids become names of directories: a row without is none to work with. */
 	row->state = read_state(stmt, column++);
+	if (!id_is_valid(row->id) || !id_is_valid(row->files_id))
+		row->state = SANDBOX_NONE;
 	row->template = db_column_dup(stmt, column++);
 	row->network = db_column_dup(stmt, column++);
 	row->env = db_column_dup(stmt, column++);
@@ -330,8 +333,9 @@ static bool visit_all(struct db *db, sqlite3_stmt **stmt, row_sandbox_visit *vis
 	size_t count = 0;
 	bool ok = read_all(db, *stmt, &rows, &count, err);
 	db_release(stmt);
-	for (size_t i = 0; ok && i < count && visit(ctx, &rows[i]); i++)
-		;
+	for (size_t i = 0; ok && i < count; i++)
+		if (rows[i].state != SANDBOX_NONE && !visit(ctx, &rows[i]))
+			break;
 	for (size_t i = 0; i < count; i++)
 		sandbox_row_finish(&rows[i]);
 	free(rows);

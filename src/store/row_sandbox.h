@@ -9,10 +9,10 @@
 #include "store/db.h"
 
 enum sandbox_state {
-	SANDBOX_NONE = 0,
-	SANDBOX_LIVE, /* can be used; whether it runs is told by its lock, not here */
-	SANDBOX_KEPT, /* destroyed, files kept for the next sandbox of this name */
-	SANDBOX_GONE, /* destroyed with its files; the row answers for old links */
+	SANDBOX_NONE = 0, /* none of these, or a row whose ids are none: visited by nobody */
+	SANDBOX_LIVE,     /* can be used; whether it runs is told by its lock, not here */
+	SANDBOX_KEPT,     /* destroyed, files kept for the next sandbox of this name */
+	SANDBOX_GONE,     /* destroyed with its files; the row answers for old links */
 	SANDBOX_STATE__MAX
 };
 

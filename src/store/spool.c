@@ -7,7 +7,6 @@
 #include "store/spool.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -206,11 +205,15 @@ static bool time_is_up(struct sweep *sweep)
 	return true;
 }
 
+/* Moving a directory writes its "..", so it needs the permission to write it, which a program in
+ * the sandbox may have taken away. */
 static bool move_to_trash(int dirfd, const char *name, int trash_fd)
 {
 	char fresh[ID_LEN + 1];
 	id_make(fresh);
-	return renameat(dirfd, name, trash_fd, fresh) == 0;
+	return renameat(dirfd, name, trash_fd, fresh) == 0 ||
+	       (errno == EACCES && fchmodat(dirfd, name, 0700, AT_SYMLINK_NOFOLLOW) == 0 &&
+		renameat(dirfd, name, trash_fd, fresh) == 0);
 }
 
 /* Deletes dirfd/name when it is no directory or an empty one. 1 done, 0 it is a directory with
@@ -230,30 +233,19 @@ static int remove_simple(int dirfd, const char *name)
  * cannot change meanwhile, and a link is refused anyway. */
 static DIR *open_listing(int dirfd, const char *name)
 {
-	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 && errno == EACCES && fchmodat(dirfd, name, 0700, AT_SYMLINK_NOFOLLOW) == 0)
-		fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	if (dir == NULL && fd >= 0)
-		close(fd);
+	DIR *dir = fs_open_listing(dirfd, name);
+	if (dir == NULL && errno == EACCES && fchmodat(dirfd, name, 0700, AT_SYMLINK_NOFOLLOW) == 0)
+		dir = fs_open_listing(dirfd, name);
 	return dir;
 }
 
-static bool is_dots(const char *name)
-{
-	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
-
-/* Takes one entry of a directory in the trash away: deleted, or moved up into the trash. Moving a
- * directory writes its "..", so it needs the permission to write it. */
+/* Takes one entry of a directory in the trash away: deleted, or moved up into the trash. */
 static bool take_entry(struct sweep *sweep, int dirfd, const char *name)
 {
 	int rc = remove_simple(dirfd, name);
 	if (rc != 0)
 		return rc == 1;
-	return move_to_trash(dirfd, name, sweep->trash_fd) ||
-	       (fchmodat(dirfd, name, 0700, AT_SYMLINK_NOFOLLOW) == 0 &&
-		move_to_trash(dirfd, name, sweep->trash_fd));
+	return move_to_trash(dirfd, name, sweep->trash_fd);
 }
 
 static void empty_directory(struct sweep *sweep, const char *name)
@@ -264,7 +256,7 @@ static void empty_directory(struct sweep *sweep, const char *name)
 	fchmod(dirfd(dir), 0700);
 	const struct dirent *entry;
 	while (!time_is_up(sweep) && (entry = readdir(dir)) != NULL) {
-		if (!is_dots(entry->d_name) && take_entry(sweep, dirfd(dir), entry->d_name))
+		if (!fs_is_dots(entry->d_name) && take_entry(sweep, dirfd(dir), entry->d_name))
 			sweep->progress = true;
 	}
 	closedir(dir);
@@ -280,7 +272,7 @@ static void sweep_pass(struct sweep *sweep)
 	}
 	const struct dirent *entry;
 	while (!time_is_up(sweep) && (entry = readdir(dir)) != NULL) {
-		if (is_dots(entry->d_name))
+		if (fs_is_dots(entry->d_name))
 			continue;
 		if (remove_simple(sweep->trash_fd, entry->d_name) == 0)
 			empty_directory(sweep, entry->d_name);
@@ -334,7 +326,7 @@ static bool is_empty(int trash_fd)
 	const struct dirent *entry = NULL;
 	if (dir == NULL)
 		return false;
-	while ((entry = readdir(dir)) != NULL && is_dots(entry->d_name))
+	while ((entry = readdir(dir)) != NULL && fs_is_dots(entry->d_name))
 		;
 	closedir(dir);
 	return entry == NULL;

@@ -56,7 +56,7 @@ bool spool_retire_task(const struct spool *spool, const char *name, struct err *
 
 /* The renames alone, for whoever removes many and sweeps afterwards; a missing name is success.
  * spool_drop_file takes any entry of a directory in the file system of the data, as it is: a link
- * goes itself. */
+ * goes itself, and a directory that was closed by its permission bits gets 0700. */
 bool spool_drop_task(const struct spool *spool, const char *name, struct err *err) MUST_USE;
 bool spool_drop_file(const struct spool *spool, int dirfd, const char *name,
 		     struct err *err) MUST_USE;

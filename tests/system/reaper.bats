@@ -134,7 +134,7 @@ count() {
 	run reap
 	equal "$status" 0
 	equal "$(count tasks_ended "$output")" 1
-	not kill -0 "$pid"
+	wait_gone "$pid" # process 1 may take a while to collect it
 	gone "[s]leep 50.$MARK"
 	result=$(job "$id")
 	equal "$(field .status "$result")" unknown

@@ -127,6 +127,8 @@ TEST(what_is_wrong_with_a_request_for_a_prompt_is_told)
 		{"\"name\":\"greeting\",\"arguments\":{\"tone\":\"x\"},", "Whom to greet", -32602},
 		{"\"name\":\"greeting\",\"arguments\":{\"name\":7},", "strings", -32602},
 		{"\"name\":\"greeting\",\"arguments\":[],", "object", -32602},
+		{"\"name\":\"greeting\",\"arguments\":{\"name\":\"B\\u0000b\"},", "strings",
+		 -32602},
 		{"\"name\":\"greeting\",\"arguments\":{\"name\":\"nobody\"},", "not here", -32602},
 		{"\"name\":\"greeting\",\"arguments\":{\"name\":\"broken\"},", "Internal", -32603},
 	};

@@ -116,6 +116,23 @@ TEST_END
 
 /* --- data/<id> ----------------------------------------------------------------------------- */
 
+TEST(a_holder_whose_lock_cannot_be_looked_at_is_left_alone)
+{
+	reap_begin();
+	AUTO_SANDBOX_ROW row = kit_named("work");
+	reap_start(&row);
+	AUTO_FREE char *lock = xasprintf("%s/run/%s/use", conf.spool, row.id);
+	lose_row(&row);
+	ck_assert_int_eq(unlink(lock), 0);
+	ck_assert_int_eq(symlink("elsewhere", lock), 0);
+	reap_now();
+	ck_assert_int_eq(report.left_alone, 1);
+	ck_assert_int_eq(kit_count('X'), 0);
+	ck_assert(kit_exists("run", row.id, "/up"));
+	reap_end();
+}
+TEST_END
+
 TEST(files_without_a_row_wait_for_the_next_sandbox_of_their_name)
 {
 	reap_begin();
@@ -488,6 +505,52 @@ TEST(a_create_that_is_killed_anywhere_leaves_a_sandbox_or_nothing)
 }
 TEST_END
 
+/* Runs SQL as somebody would by hand. */
+static void by_hand(const char *sql)
+{
+	struct err err = ERR_INIT;
+	AUTO_STMT *stmt = db_prepare(app.db, sql, &err);
+	ck_ok(stmt != NULL && db_run(app.db, stmt, NULL, &err), err);
+}
+
+#define DAMAGED_SANDBOX(id, files, state) \
+	"INSERT INTO sandbox (id, files_id, principal, name, state, template, network," \
+	" created_at, last_used_at, ended_at) VALUES ('" id "', '" files "', 'default', 'n" id \
+	"', '" state "', 'base', 'none', 1600000000000, 1600000000000, 1600000000000)"
+
+/* Ids become names of directories: none of these may be taken for one, nor end the pass. */
+TEST(rows_whose_ids_are_none_are_told_and_left_alone)
+{
+	static const char *const damaged[] = {
+		DAMAGED_SANDBOX("../../x", "../../x", "live"),
+		DAMAGED_SANDBOX("", "", "kept"),
+		DAMAGED_SANDBOX("00000000000000000000000000000001", "spool.id", "kept"),
+		DAMAGED_SANDBOX("00000000000000000000000000000002", "..", "live"),
+		DAMAGED_SANDBOX("00000000000000000000000000000003f",
+				"00000000000000000000000000000003f", "live"),
+		"INSERT INTO task (id, sandbox_id, principal, origin, command, timeout_ms, state,"
+		" created_at, log_since) VALUES ('../../x', '../../x', 'default', 'job', 'x', 1,"
+		" 'running', 1, 0), ('../../y', '../../x', 'default', 'job', 'x', 1, 'failed', 1, "
+		"1)",
+		"INSERT INTO link (id, sandbox_id, principal, op, path, max_bytes, created_at,"
+		" expires_at) VALUES ('../x', '../../x', 'default', 'get', 'x', 1, 1, 1)",
+	};
+	reap_begin();
+	struct sandbox_row sound = kit_named("sound");
+	for (size_t i = 0; i < ARRAY_LEN(damaged); i++)
+		by_hand(damaged[i]);
+	reap_dry();
+	ck_assert_int_eq(report.left_alone, 7); /* 5 sandboxes; a task that two rules look at */
+	ck_assert(reap_try((struct reap_options){.budget_ms = 10000}));
+	ck_assert_int_eq(report.left_alone, 7);
+	ck_assert_int_eq(report.removed + report.links_dropped + report.failed, 0);
+	ck_assert(!report.unfinished);
+	ck_assert(kit_exists("data", "spool.id", "") && is_whole(&sound));
+	sandbox_row_finish(&sound);
+	reap_end();
+}
+TEST_END
+
 int main(void)
 {
 	const TTest *const tests[] = {
@@ -495,12 +558,14 @@ int main(void)
 		files_that_a_later_sandbox_took_over_are_not_the_earlier_ones,
 		a_holder_without_a_row_is_ended,
 		a_holder_without_a_row_that_is_in_use_is_left_to_its_user,
+		a_holder_whose_lock_cannot_be_looked_at_is_left_alone,
 		files_without_a_row_wait_for_the_next_sandbox_of_their_name,
 		where_the_name_is_taken_they_get_one_beside_it,
 		an_empty_leftover_of_a_create_goes_after_an_hour,
 		an_empty_leftover_does_not_become_old_by_a_jump,
 		files_of_which_nothing_tells_whose_they_are_stay,
 		what_is_not_ours_in_the_spool_is_not_followed_and_not_touched,
+		rows_whose_ids_are_none_are_told_and_left_alone,
 		a_row_whose_files_are_missing_goes_unless_it_is_in_use,
 		a_task_directory_without_a_row_goes_unless_it_runs,
 		a_start_that_died_leaves_nothing_and_one_that_goes_on_is_left_alone,

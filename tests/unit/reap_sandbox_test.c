@@ -53,6 +53,20 @@ TEST(a_pass_ends_with_its_budget)
 }
 TEST_END
 
+TEST(the_trash_gets_emptier_even_when_the_budget_is_used_up)
+{
+	reap_begin();
+	struct err err = ERR_INIT;
+	struct reap_options options = {.budget_ms = 0};
+	ck_assert_int_eq(mkdirat(app.spool.trash_fd, "left", 0700), 0);
+	ck_assert(spool_has_trash(&app.spool));
+	ck_assert(reap_pass(&app, &options, &report, &err));
+	ck_assert(report.unfinished);
+	ck_assert(!spool_has_trash(&app.spool));
+	reap_end();
+}
+TEST_END
+
 TEST(a_dry_run_tells_and_changes_nothing)
 {
 	reap_begin();
@@ -486,6 +500,7 @@ int main(void)
 		a_second_pass_leaves_while_one_runs,
 		a_pass_without_anything_due_changes_nothing,
 		a_pass_ends_with_its_budget,
+		the_trash_gets_emptier_even_when_the_budget_is_used_up,
 		a_dry_run_tells_and_changes_nothing,
 		an_idle_sandbox_is_stopped_and_its_next_use_starts_it,
 		an_idle_sandbox_is_removed_with_its_files,

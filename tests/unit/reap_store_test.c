@@ -256,6 +256,30 @@ TEST(on_a_full_disk_the_caches_of_idle_sandboxes_go_and_nothing_else)
 }
 TEST_END
 
+TEST(a_workspace_whose_mode_forbids_it_keeps_its_cache_and_is_no_failure)
+{
+	rule_setup();
+	struct stat st;
+	make_cache(&rule_sandbox, false);
+	AUTO_FREE char *workspace =
+		xasprintf("%s/%s/workspace", conf.data_dir, rule_sandbox.files_id);
+	rule_later_ms = HOUR;
+	conf.min_free = INT64_MAX;
+	ck_assert_int_eq(chmod(workspace, 0), 0);
+	rule_options.dry_run = true;
+	rule_run(reap_disk_space);
+	ck_assert_int_eq(stat(workspace, &st), 0);
+	ck_assert_int_eq(st.st_mode & 0777, 0);
+	rule_options.dry_run = false;
+	ck_assert_int_eq(chmod(workspace, 0500), 0);
+	rule_run(reap_disk_space);
+	ck_assert_int_eq(rule_report.failed, 0);
+	/* who runs the tests as root may do everything */
+	ck_assert(geteuid() == 0 || (has_cache(&rule_sandbox) && rule_report.left_alone == 1));
+	rule_teardown();
+}
+TEST_END
+
 TEST(the_sandbox_that_is_idle_for_longest_gives_its_cache_first_and_enough_is_enough)
 {
 	rule_setup();
@@ -289,6 +313,17 @@ static bool mount_small(const char *dir)
 	return mount("tmpfs", dir, "tmpfs", 0, "size=64m,nr_inodes=1100,mode=0700") == 0;
 }
 
+/* The spool that is opened next is below dir. */
+static void kit_move(const char *dir)
+{
+	free(conf.data_dir);
+	conf.data_dir = xasprintf("%s/data", dir);
+	free(conf.spool);
+	conf.spool = xasprintf("%s/spool", dir);
+	free(conf.state_db);
+	conf.state_db = xasprintf("%s/state.db", dir);
+}
+
 TEST(without_inodes_sandboxes_and_uploads_are_refused_with_the_reason)
 {
 	rule_setup();
@@ -297,12 +332,7 @@ TEST(without_inodes_sandboxes_and_uploads_are_refused_with_the_reason)
 	AUTO_FREE char *other = xasprintf("%s/other", kit_dir);
 	ck_assert_int_eq(mkdir(other, 0700), 0);
 	if (mount_small(other)) {
-		free(conf.data_dir);
-		conf.data_dir = xasprintf("%s/data", other);
-		free(conf.spool);
-		conf.spool = xasprintf("%s/spool", other);
-		free(conf.state_db);
-		conf.state_db = xasprintf("%s/state.db", other);
+		kit_move(other);
 		kit_open();
 		struct sandbox_row row = kit_named("first"), refused = {0};
 		AUTO_SANDBOX_USE use = SANDBOX_USE_INIT;
@@ -325,6 +355,52 @@ TEST(without_inodes_sandboxes_and_uploads_are_refused_with_the_reason)
 		make_cache(&row, false);
 		rule_later_ms = HOUR;
 		ck_assert_int_eq(rule_run(reap_disk_space)->caches_dropped, 1);
+		ck_assert(!has_cache(&row));
+		sandbox_row_finish(&row);
+	} else {
+		kit_open();
+	}
+	rule_teardown();
+}
+TEST_END
+
+/* Writes until nothing goes any more. */
+static void fill(const char *path)
+{
+	static const char page[4096];
+	int fd = open(path, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
+	while (write(fd, page, sizeof(page)) > 0)
+		;
+	close(fd);
+}
+
+TEST(on_a_disk_that_is_entirely_full_a_pass_makes_room_before_it_writes)
+{
+	rule_setup();
+	struct err err = ERR_INIT;
+	app_close(&app);
+	AUTO_FREE char *other = xasprintf("%s/other", kit_dir);
+	ck_assert_int_eq(mkdir(other, 0700), 0);
+	if (mount_small(other)) {
+		kit_move(other);
+		kit_open();
+		conf.min_free = 1024 * 1024;
+		struct sandbox_row row = kit_named("first");
+		make_cache(&row, false);
+		AUTO_FREE char *blob =
+			xasprintf("%s/%s/workspace/.cache/blob", conf.data_dir, row.files_id);
+		AUTO_FREE char *rest = xasprintf("%s/rest", other);
+		int fd = open(blob, O_WRONLY | O_CLOEXEC);
+		ck_assert_int_eq(posix_fallocate(fd, 0, 4 << 20), 0);
+		close(fd);
+		rule_later_ms = HOUR;
+		AUTO_STMT *stmt = db_prepare(app.db, "PRAGMA wal_checkpoint(TRUNCATE)", &err);
+		ck_assert_int_eq(db_step(app.db, stmt, &err), 1);
+		db_release(&stmt);
+		fill(rest);
+		struct reap_report report;
+		ck_ok(reap_pass(&app, &rule_options, &report, &err), err);
+		ck_assert_int_eq(report.caches_dropped, 1);
 		ck_assert(!has_cache(&row));
 		sandbox_row_finish(&row);
 	} else {
@@ -447,8 +523,10 @@ int main(void)
 		files_that_a_later_sandbox_took_over_do_not_keep_the_row_of_the_first,
 		a_pass_that_dies_while_it_forgets_is_made_good_by_the_next,
 		on_a_full_disk_the_caches_of_idle_sandboxes_go_and_nothing_else,
+		a_workspace_whose_mode_forbids_it_keeps_its_cache_and_is_no_failure,
 		the_sandbox_that_is_idle_for_longest_gives_its_cache_first_and_enough_is_enough,
 		without_inodes_sandboxes_and_uploads_are_refused_with_the_reason,
+		on_a_disk_that_is_entirely_full_a_pass_makes_room_before_it_writes,
 		the_trash_is_emptied_unless_it_is_only_looked_at,
 		a_large_log_of_the_supervisors_is_put_aside_and_writers_go_on,
 		the_database_gives_back_the_room_of_what_was_deleted,

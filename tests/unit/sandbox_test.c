@@ -6,6 +6,7 @@
 #include "base/lock.h"
 #include "base/proc.h"
 #include "box/files.h"
+#include "box/sandbox_end.h"
 
 static enum err_code find(const char *handle)
 {
@@ -710,6 +711,41 @@ TEST(of_many_that_create_one_name_one_creates_and_all_get_it)
 }
 TEST_END
 
+/* The first decides slowly; the second finds the lock taken. Whoever comes first, it ends. */
+static int end_together(int index)
+{
+	struct err err = ERR_INIT;
+	AUTO_SANDBOX_ROW row = {0};
+	AUTO_SANDBOX_HOLD hold = SANDBOX_HOLD_INIT;
+	if (row_sandbox_by_name(app.db, ALICE, "work", &row, &err) != 1)
+		return err.code == ERR_NONE ? 0 : 1;
+	clock_sleep_ms(index * 30);
+	if (index > 0)
+		return sandbox_expire(&app, &row, &err) ? 0 : 1;
+	if (sandbox_hold(&app, &row, &hold, &err) != SANDBOX_HELD)
+		return err.code == ERR_NONE ? 0 : 1;
+	clock_sleep_ms(100);
+	return sandbox_end_row(&app, &hold, &err) == 1 &&
+			       sandbox_remove(&app, &row, true, NULL, &err)
+		       ? 0
+		       : 2;
+}
+
+TEST(who_finds_that_a_sandbox_is_just_being_ended_does_not_renew_it)
+{
+	setup();
+	int statuses[100];
+	struct err err = ERR_INIT;
+	AUTO_SANDBOX_ROW row = {0};
+	kit_make("work");
+	kit_sql("UPDATE sandbox SET ttl_ms = 60000, expires_at = last_used_at - 86400000");
+	kit_run(2, end_together, statuses);
+	ck_assert_int_eq(statuses[0], 2);
+	ck_assert_int_eq(row_sandbox_by_name(app.db, ALICE, "work", &row, &err), 0);
+	teardown();
+}
+TEST_END
+
 static int start_shared(int index)
 {
 	(void)index;
@@ -851,6 +887,7 @@ int main(void)
 		a_destroy_that_cannot_get_the_start_lock_still_ends_it,
 		fifty_creates_at_once_with_room_for_twenty_give_exactly_twenty,
 		of_many_that_create_one_name_one_creates_and_all_get_it,
+		who_finds_that_a_sandbox_is_just_being_ended_does_not_renew_it,
 		of_many_that_start_a_sandbox_one_starts_it,
 		a_destroy_among_starts_leaves_nothing_running,
 		a_process_killed_anywhere_leaves_no_row_without_files_and_no_name_stuck,

@@ -296,6 +296,28 @@ TEST(a_tree_without_permissions_is_deleted_by_an_ordinary_user)
 }
 TEST_END
 
+static void drop_closed_directory(void)
+{
+	struct err err = ERR_INIT;
+	char id[ID_LEN + 1];
+	id_make(id);
+	ck_ok(spool_make_files(&spool, id, &err), err);
+	AUTO_FD workspace = spool_workspace(&spool, id, &err);
+	ck_assert_int_eq(mkdirat(workspace, ".cache", 0700), 0);
+	ck_assert_int_eq(fchmodat(workspace, ".cache", 0500, 0), 0);
+	ck_ok(spool_drop_file(&spool, workspace, ".cache", &err), err);
+	ck_assert_int_eq(faccessat(workspace, ".cache", F_OK, AT_SYMLINK_NOFOLLOW), -1);
+	ck_assert(spool_sweep(&spool, 1000));
+}
+
+TEST(a_directory_that_its_sandbox_closed_can_be_moved_away)
+{
+	setup();
+	as_ordinary_user(drop_closed_directory);
+	teardown();
+}
+TEST_END
+
 TEST(deleting_stops_in_time_and_goes_on_later)
 {
 	setup();
@@ -394,6 +416,7 @@ int main(void)
 		missing_files_are_not_found,
 		a_hostile_tree_is_deleted_whole_with_few_descriptors,
 		a_tree_without_permissions_is_deleted_by_an_ordinary_user,
+		a_directory_that_its_sandbox_closed_can_be_moved_away,
 		deleting_stops_in_time_and_goes_on_later,
 		who_finds_too_little_room_has_the_trash_emptied,
 		two_that_sweep_at_once_do_not_disturb_each_other,

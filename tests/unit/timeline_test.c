@@ -1,4 +1,6 @@
 /* Ages on clocks that the test sets: nothing here waits for time to pass. */
+#include <fcntl.h>
+
 #include "row_kit.h"
 
 #include "box/timeline.h"
@@ -407,6 +409,42 @@ TEST(beyond_their_number_the_oldest_gaps_are_joined_and_nothing_becomes_older)
 }
 TEST_END
 
+/* An older state.db is put back: its own reading, and none of the stamps since. */
+TEST(what_was_used_since_a_database_that_came_back_from_a_backup_is_not_old)
+{
+	begin();
+	struct err err = ERR_INIT;
+	struct clock_record backup;
+	app.spool.root_fd = open(kit_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	record();
+	int64_t before = wall;
+	ck_assert_int_eq(row_clock_read(db, &backup, &err), 1);
+	pass(30 * DAY);
+	ck_assert_int_eq(age(before), 30 * DAY);
+	ck_assert(!record().restored);
+	pass(HOUR);
+	ck_ok(row_clock_write(db, &backup, &err), err);
+	for (int i = 0; i < 2; i++) {
+		ck_assert(look().restored);
+		ck_assert_int_eq(look().jump_ms, 30 * DAY + HOUR);
+		ck_assert_int_eq(age(before), 0);
+	}
+	ck_assert(record().restored);
+	pass(HOUR);
+	ck_assert_int_eq(record().jump_ms, 0);
+	ck_assert_int_eq(age(before), HOUR);
+	/* One from before there were readings. */
+	AUTO_STMT *stmt = db_prepare(db, "DELETE FROM clock_reading", &err);
+	ck_ok(stmt != NULL && db_run(db, stmt, NULL, &err), err);
+	db_release(&stmt);
+	ck_assert(look().restored);
+	ck_assert_int_eq(age(before), 0);
+	close(app.spool.root_fd);
+	app.spool.root_fd = -1;
+	end();
+}
+TEST_END
+
 TEST(a_stamp_from_the_future_is_new_and_ages_from_when_it_is_reached)
 {
 	begin();
@@ -586,6 +624,7 @@ int main(void)
 		of_many_that_record_one_jump_at_once_one_records_it,
 		a_read_changes_nothing,
 		beyond_their_number_the_oldest_gaps_are_joined_and_nothing_becomes_older,
+		what_was_used_since_a_database_that_came_back_from_a_backup_is_not_old,
 		a_stamp_from_the_future_is_new_and_ages_from_when_it_is_reached,
 		age_cutoff_and_due_agree_whatever_the_clock_did,
 		absurd_values_are_neither_old_nor_a_fault,
