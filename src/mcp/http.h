@@ -61,8 +61,10 @@ struct http_sink {
 	bool (*begin)(void *ctx, int status, const struct http_header *fields, size_t count,
 		      int64_t content_length);
 	bool (*write)(void *ctx, const void *data, size_t len); /* false: the client has gone */
-	bool (*client_gone)(
-		void *ctx); /* cheap look whether the client has gone; may be unknown: false */
+	/* Cheap looks: whether the client has gone (may be unknown: false), and whether this
+	 * process was told to stop, so that what could last comes to an orderly end now. */
+	bool (*client_gone)(void *ctx);
+	bool (*stopping)(void *ctx);
 };
 
 /* A complete answer. body may be NULL with len 0; then no Content-Type is sent. extra fields may

@@ -1,6 +1,7 @@
 /*
- * subscriptions/listen: one stream on which a client is told of changes until it goes or the
- * stream has lived long enough. Nothing outlives it; who listens anew looks at everything anew.
+ * subscriptions/listen: one stream on which a client is told of changes until it goes, the stream
+ * has lived long enough or the worker is told to stop. Nothing outlives it; who listens anew looks
+ * at everything anew.
  *
  * The number of the newest event is taken before the acknowledgement, so a client that has seen
  * that and then looks at a list misses no change in between.
@@ -167,7 +168,7 @@ static bool listen(struct listener *listener, struct err *err)
 	struct stream *stream = listener->call->stream;
 	int64_t until_ms = clock_mono_ms() + EVENT_LIFE_MS;
 	bool goes_on = acknowledge(listener);
-	while (goes_on && clock_mono_ms() < until_ms) {
+	while (goes_on && clock_mono_ms() < until_ms && !stream_is_stopped(stream)) {
 		int64_t last =
 			endpoint->events->since(endpoint->app, listener->seen, tell, listener, err);
 		if (last < 0)
@@ -213,6 +214,7 @@ bool method_listen(struct method_call *call)
 		return rpc_fail(&call->error, 406, RPC_REQUEST,
 				"Accept must admit text/event-stream to listen");
 	call->stream->token = NULL; /* no progress is told here */
+	call->stream->quiet_ms = STREAM_LISTEN_MS;
 	if (!read_wishes(&listener) || !take_place(&listener))
 		return false;
 	call->result = json_object_new_object();

@@ -128,6 +128,10 @@ static bool await_answers(struct questions *q)
 			return false;
 		if (!stream_tick(q->call->stream, NULL) || q->call->stream->client_gone)
 			return client_went(q);
+		if (stream_is_stopped(q->call->stream))
+			return rpc_in_band(&q->call->error, RPC_INTERNAL,
+					   "The server is being stopped and cannot wait for the "
+					   "answer. Repeat the call");
 		if (clock_mono_ms() >= until_ms)
 			return rpc_in_band(&q->call->error, RPC_INTERNAL,
 					   "The client did not answer within %d s. Repeat the call "

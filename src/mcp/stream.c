@@ -22,6 +22,7 @@ void stream_init(struct stream *stream, const struct http_sink *sink,
 	*stream = (struct stream){.sink = sink,
 				  .extra = extra,
 				  .extra_count = extra_count,
+				  .quiet_ms = STREAM_QUIET_MS,
 				  .log_level = -1,
 				  .progressed = -1,
 				  .started_ms = clock_mono_ms()};
@@ -169,7 +170,7 @@ static bool silence_is_over(const struct stream *stream, int64_t now_ms)
 {
 	int64_t since = stream->is_open ? stream->written_ms : stream->started_ms;
 	return !stream->in_lines && (stream->is_open || stream->ends_call) &&
-	       now_ms - since >= STREAM_QUIET_MS;
+	       now_ms - since >= stream->quiet_ms;
 }
 
 bool stream_tick(struct stream *stream, const char *newest_line)
@@ -184,4 +185,9 @@ bool stream_tick(struct stream *stream, const char *newest_line)
 			keep_alive(stream);
 	}
 	return !is_cancelled(stream);
+}
+
+bool stream_is_stopped(const struct stream *stream)
+{
+	return stream->sink->stopping(stream->sink->ctx);
 }

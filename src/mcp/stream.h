@@ -21,7 +21,10 @@
 #include "mcp/http.h"
 
 /* Ticks come twice a second, so this stays well below the 15 s that clients wait at most. */
-#define STREAM_QUIET_MS    10000
+#define STREAM_QUIET_MS 10000
+/* On a stream that waits for events. It keeps a worker, and a client that has gone shows in a write
+ * that fails: the second one after it went, since the first only makes the web server notice. */
+#define STREAM_LISTEN_MS   2000
 #define STREAM_PROGRESS_MS 250  /* least time between two notifications */
 #define STREAM_SAME_MS     5000 /* between two that say the same: clients' timeouts begin anew */
 
@@ -33,6 +36,7 @@ struct stream {
 	bool may_open;  /* the client takes events, and nothing else is answered with it */
 	bool ends_call; /* modern era: a client that goes cancels its call */
 	struct json_object *token; /* progressToken, borrowed; NULL: no progress was asked for */
+	int64_t quiet_ms;          /* longest silence; STREAM_QUIET_MS unless set otherwise */
 	int log_level; /* least rank (era_log_level) of log messages that are sent; -1: none */
 	/* State. */
 	bool is_open, client_gone;
@@ -64,5 +68,8 @@ bool stream_progress(struct stream *stream, double progress, double total, const
 /* To be called about twice a second while a call waits; newest_line (NULL: none) is what there is
  * to say of its progress. False when the call is to be cancelled, since its client has gone. */
 bool stream_tick(struct stream *stream, const char *newest_line);
+
+/* Whether what waits for events or for a person is to end, since the process was told to stop. */
+bool stream_is_stopped(const struct stream *stream);
 
 #endif

@@ -114,6 +114,12 @@ static bool client_gone(void *ctx)
 	return s->cancelled || s->over;
 }
 
+/* Being told to stop ends the running call: see client_gone. */
+static bool stopping(void *ctx)
+{
+	return ((const struct stdio *)ctx)->over;
+}
+
 /* --- one message --------------------------------------------------------------------------- */
 
 static bool begin(void *ctx, int status, const struct http_header *fields, size_t count,
@@ -129,7 +135,7 @@ static bool begin(void *ctx, int status, const struct http_header *fields, size_
 
 static void serve_text(struct stdio *s, const char *text, size_t len)
 {
-	const struct http_sink sink = {s, begin, put, client_gone};
+	const struct http_sink sink = {s, begin, put, client_gone, stopping};
 	int64_t started_ms = clock_mono_ms();
 	AUTO_BUF out = BUF_INIT;
 	struct stream stream;

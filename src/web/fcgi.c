@@ -29,6 +29,8 @@
 #define LATE_BODY_S    1                  /* wait for a body that follows a false end */
 #define CGI_DRAIN_MAX  (64 * 1024 * 1024) /* unread body that a CGI process still takes */
 
+static const int stop_signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
+
 /* One request on its way through. fcgi is NULL for plain CGI. */
 struct exchange {
 	FCGX_Request *fcgi;
@@ -215,18 +217,35 @@ static bool write_body(void *ctx, const void *data, size_t len)
 	return put(ex, data, len, ex->body_out == 0);
 }
 
+/* Whether one of these came; they are blocked, and stay to be read by the accept loop. */
+static bool is_pending(const int *signals, size_t count)
+{
+	sigset_t pending;
+	if (sigpending(&pending) != 0)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		if (sigismember(&pending, signals[i]) == 1)
+			return true;
+	}
+	return false;
+}
+
 static bool client_gone(void *ctx)
 {
 	const struct exchange *ex = ctx;
 	if (ex->gone)
 		return true;
-	if (ex->fcgi == NULL) {
-		/* Apache and lighttpd send TERM to a CGI process whose client went away. */
-		sigset_t pending;
-		return sigpending(&pending) == 0 && sigismember(&pending, SIGTERM) == 1;
-	}
+	/* Apache and lighttpd send TERM to a CGI process whose client went away. */
+	if (ex->fcgi == NULL)
+		return is_pending((const int[]){SIGTERM}, 1);
 	struct pollfd peer = {.fd = ex->fcgi->ipcFd, .events = POLLRDHUP};
 	return poll(&peer, 1, 0) > 0 && (peer.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
+static bool stopping(void *ctx)
+{
+	(void)ctx;
+	return is_pending(stop_signals, ARRAY_LEN(stop_signals));
 }
 
 /* --- request ----------------------------------------------------------------------------- */
@@ -300,7 +319,7 @@ static bool read_length(char **params, struct http_request *request, struct err 
 
 static void serve_request(struct exchange *ex, char **params, fcgi_handler *handle, void *ctx)
 {
-	const struct http_sink sink = {ex, begin, write_body, client_gone};
+	const struct http_sink sink = {ex, begin, write_body, client_gone, stopping};
 	struct err err = ERR_INIT;
 	AUTO_HEADERS headers = {NULL, 0, 0};
 	AUTO_ROUTE_URI uri = {.text = BUF_INIT};
@@ -347,9 +366,8 @@ static int block_signals(struct err *err)
 {
 	sigset_t stop;
 	sigemptyset(&stop);
-	static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
-	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
-		sigaddset(&stop, signals[i]);
+	for (size_t i = 0; i < ARRAY_LEN(stop_signals); i++)
+		sigaddset(&stop, stop_signals[i]);
 	sigprocmask(SIG_BLOCK, &stop, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);

@@ -4,7 +4,8 @@
  *
  * A worker serves one request at a time. TERM, INT, HUP and USR1 stay blocked and are only read
  * between requests, so that a stop lets the request at hand finish; libfcgi itself would cut its
- * body, since it does not retry interrupted reads.
+ * body, since it does not retry interrupted reads. A request without an end of its own asks
+ * http_sink.stopping.
  */
 #ifndef SPOOLBOX_WEB_FCGI_H
 #define SPOOLBOX_WEB_FCGI_H

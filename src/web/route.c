@@ -117,6 +117,16 @@ static bool bad_uri(struct err *err)
 	return err_hint(err, "Use the URL exactly as it was given.");
 }
 
+/* /.well-known/x/mcp asks for a document about /mcp (RFC 9728, 3.1), of which there is none. */
+static bool is_well_known(const char *const *segments, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(segments[i], ".well-known") == 0)
+			return true;
+	}
+	return false;
+}
+
 /* Keeps the last segments: routes are short, and what stands before them is the mount prefix. */
 static void collect(struct route_uri *out)
 {
@@ -128,7 +138,7 @@ static void collect(struct route_uri *out)
 		all[count++] = out->text.data + at;
 	}
 	size_t start = 0;
-	for (size_t i = count; i-- > 0 && start == 0;)
+	for (size_t i = is_well_known(all, count) ? 0 : count; i-- > 0 && start == 0;)
 		start = find(all + i, count - i) != NULL ? i : 0;
 	out->segment_count = count - start;
 	memcpy(out->segments, all + start, out->segment_count * sizeof(all[0]));

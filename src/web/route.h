@@ -19,7 +19,7 @@ struct route_uri {
 /* Takes a URI apart: absolute form or path; each segment decoded once. ERR_INVALID for bad
  * escapes, for NUL, '/' and control characters in a segment, for "." and "..", and for empty
  * segments but a single trailing one. The mount prefix is the longest one after which a whole
- * route stands. */
+ * route stands; ".well-known" is in none. */
 bool route_parse(const char *uri, struct route_uri *out, struct err *err) MUST_USE;
 void route_finish(struct route_uri *uri);
 #define AUTO_ROUTE_URI __attribute__((cleanup(route_finish))) struct route_uri

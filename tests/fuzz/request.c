@@ -1,7 +1,7 @@
 /*
  * A whole request to the MCP endpoint of both eras and to what the routes add around it, with a
  * client that is nobody's friend but knows the token. Tools, prompts and resources are those below;
- * the file routes, which need a spool, are left out.
+ * the file routes, which need a spool, are left out. (checklist 97)
  */
 #include "fuzz.h"
 
@@ -363,6 +363,12 @@ static bool is_gone(void *ctx)
 	return false;
 }
 
+static bool is_stopping(void *ctx)
+{
+	(void)ctx;
+	return false;
+}
+
 /* One JSON-RPC message: a response, or over a stream also a request or a notification. */
 static void check_message(struct json_object *message, bool may_ask)
 {
@@ -445,7 +451,7 @@ static void check_answer(const struct answer *answer, bool is_rpc)
 static void serve(struct http_text *text, const struct route_uri *uri)
 {
 	struct answer answer = {.begins = 0};
-	const struct http_sink sink = {&answer, begin, put, is_gone};
+	const struct http_sink sink = {&answer, begin, put, is_gone, is_stopping};
 	memcpy(text->request.segments, uri->segments, sizeof(uri->segments));
 	text->request.segment_count = uri->segment_count;
 	text->request.query = uri->query;

@@ -19,12 +19,14 @@ after(async () => {
 	await rm(home, { recursive: true });
 });
 
-// Resolves to { code, result, text }: the exit code, what it printed as JSON, and all it printed.
+// Resolves to { code, result, text }: the exit code, what it printed as JSON, and all it printed. The last argument may be
+// options of execFile.
 function inspect(era, ...args) {
+	const options = typeof args.at(-1) === 'object' ? args.pop() : {};
 	const fixed = [inspector, '--cli', service.url.href, '--transport', 'http', '--format', 'json', '--protocol-era', era,
 		'--stored-auth-only', '--header', `Authorization: Bearer ${service.token}`];
 	return new Promise((resolve) => {
-		execFile(process.execPath, [...fixed, ...args], { env: { PATH: process.env.PATH, HOME: home }, timeout: 60000 },
+		execFile(process.execPath, [...fixed, ...args], { env: { PATH: process.env.PATH, HOME: home }, timeout: 60000, ...options },
 			(error, stdout, stderr) => {
 				let result;
 				try {
@@ -37,6 +39,7 @@ function inspect(era, ...args) {
 	});
 }
 
+// checklist 96
 for (const era of ['legacy', 'auto', 'modern']) {
 	test(`the inspector (${era}) lists the tools and finds no fault in their schemas`, { skip }, async () => {
 		const { code, result, text } = await inspect(era, '--method', 'tools/list', '--strict');
@@ -74,6 +77,19 @@ for (const era of ['legacy', 'auto', 'modern']) {
 		const { code, result, text } = await inspect(era, '--method', 'prompts/get', '--prompt-name', 'long_task', '--prompt-args', 'task=wait');
 		assert.equal(code, 0, text);
 		assert.match(result.messages[0].content.text, /run_background/);
+	});
+}
+
+// checklist 96: the command line shows no progress, and is given up by ending it.
+for (const { era, isOver } of [{ era: 'legacy', isOver: false }, { era: 'modern', isOver: true }]) {
+	test(`the inspector (${era}) given up ${isOver ? 'ends' : 'does not end'} its command`, { skip }, async () => {
+		const args = (command) => ['--method', 'tools/call', '--tool-name', 'exec', '--tool-args-json',
+			JSON.stringify({ sandbox: `inspector-${era}`, command })];
+		const slow = await inspect(era, ...args('echo begun >state; sleep 22; echo done >state'), { timeout: 5000 });
+		assert.equal(slow.result, undefined, slow.text);
+		await new Promise((resolve) => setTimeout(resolve, 22000)); // two keep-alives, and the rest of the command
+		const { result, text } = await inspect(era, ...args('cat state'));
+		assert.equal(result?.structuredContent.stdout, isOver ? 'begun\n' : 'done\n', text);
 	});
 }
 

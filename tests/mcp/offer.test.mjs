@@ -84,6 +84,7 @@ for (const kind of clients) {
 		await close();
 	});
 
+	// checklist 62, 96
 	run('reads text, bytes and directories', async () => {
 		const { client, tool, close } = await connect(kind);
 		await tool('exec', { sandbox, command: String.raw`printf '\211PNG\000' >a.png` });

@@ -93,6 +93,7 @@ test('twenty SDK v1 clients at once each get their own answer', { skip }, async 
 	}));
 });
 
+// checklist 96
 test('SDK v1 receives progress while a long command runs', { skip }, async () => {
 	const client = await connect();
 	const begin = Date.now();
@@ -106,6 +107,17 @@ test('SDK v1 receives progress while a long command runs', { skip }, async () =>
 	for (let i = 1; i < seen.length; i++)
 		assert.ok(seen[i].progress > seen[i - 1].progress);
 	assert.match(seen.at(-1).message, /^line [345]$/);
+	await client.close();
+});
+
+// checklist 96
+test('SDK v1 can give a call up and go on', { skip }, async () => {
+	const client = await connect();
+	const slow = client.callTool({ name: 'exec', arguments: { sandbox: 'v1', command: 'sleep 4; echo done >kept' } },
+		undefined, { signal: AbortSignal.timeout(500) });
+	await assert.rejects(slow);
+	const result = await client.callTool({ name: 'exec', arguments: { sandbox: 'v1', command: 'sleep 5; cat kept' } });
+	assert.equal(result.structuredContent.stdout, 'done\n'); // in this era to go away means nothing
 	await client.close();
 });
 

@@ -21,6 +21,7 @@ const modes = [
 	{ name: 'pinned', mode: { pin: '2026-07-28' }, version: '2026-07-28' },
 ];
 
+// checklist 96
 for (const { name, mode, version } of modes) {
 	test(`SDK v2 ${name} negotiates ${version}`, { skip }, async () => {
 		const client = await connect(mode);

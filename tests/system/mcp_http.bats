@@ -96,6 +96,7 @@ modern() {
 	equal "$(field '.error.data.supported[0]' "${lines[0]}")" 2026-07-28
 }
 
+# checklist 85
 @test "no token, a wrong token and a wrong scheme are 401 with a challenge" {
 	body='{"jsonrpc":"2.0","id":1,"method":"ping"}'
 	for header in 'X-None: 1' 'Authorization: Bearer wrong' "Authorization: Basic $TOKEN" \

@@ -149,6 +149,7 @@ honest() {
 	echo "$2 $5" >>"$TEST_DIR/states"
 }
 
+# checklist 83
 @test "$ROUNDS rounds of kill -9: no orphan, no task that runs for ever, no invented success" {
 	declare -A sandboxes
 	local i start=$SECONDS

@@ -72,6 +72,7 @@ setup() { load_state; }
 	equal "$(find "$other" -maxdepth 1 -name 'serve-*' | wc -l)" 0
 }
 
+# checklist 91
 @test "no token, command or file content is in the log" {
 	run_in w 'echo planted-secret-in-command' >/dev/null
 	call write_text '{"sandbox":"w","path":"s","content":"planted-secret-in-file"}' >/dev/null

@@ -142,6 +142,7 @@ TEST(the_link_key_comes_from_the_setting_or_stays_in_its_file)
 }
 TEST_END
 
+/* checklist 76 */
 TEST(a_state_key_that_was_rotated_away_still_opens_what_it_sealed)
 {
 	setup();

@@ -13,6 +13,8 @@
 static struct {
 	struct mem *mem;
 	int looks, goes_at; /* the client goes at this look; 0: never */
+	int stops_at;       /* the process is told to stop at this look; 0: never */
+	int64_t step_ms;    /* between two looks; 0: 11 s */
 	int entered, left;
 	enum err_code fails; /* at entering (ERR_BUSY), at looking (ERR_IO) */
 	int64_t after[8];
@@ -50,7 +52,12 @@ static int64_t events_since(void *app, int64_t after, event_visit *visit, void *
 		visit(ctx, events[i].kind, events[i].what);
 	if (source.looks == source.goes_at)
 		source.mem->gone = true;
-	clock_kit_ahead_ms += source.looks == 3 ? EVENT_LIFE_MS : 11000;
+	if (source.looks == source.stops_at)
+		source.mem->stopping = true;
+	if (source.step_ms > 0)
+		clock_kit_ahead_ms += source.step_ms;
+	else
+		clock_kit_ahead_ms += source.looks == 3 ? EVENT_LIFE_MS : 11000;
 	return 50;
 }
 
@@ -251,6 +258,33 @@ TEST(a_client_that_goes_gives_its_place_back)
 }
 TEST_END
 
+TEST(a_worker_that_is_told_to_stop_ends_its_stream_in_good_order)
+{
+	AUTO_MEM m;
+	source.stops_at = 2;
+	AUTO_JSON *got = listen_for(&m, "{\"toolsListChanged\":true}");
+	ck_assert_int_eq(source.looks, 2);
+	ck_assert_uint_eq(json_object_array_length(got), 3); /* acknowledgement, event, result */
+	ck_assert_str_eq(kit_text(got, "2.result.resultType"), "complete");
+	ck_assert_int_eq(source.left, 1);
+}
+TEST_END
+
+/* Who listens keeps a worker, so it has to show soon that a client has gone: at the second write
+ * after that. */
+TEST(a_listener_is_written_to_every_few_seconds)
+{
+	AUTO_MEM m;
+	source.step_ms = 500;
+	source.stops_at = 20;
+	AUTO_JSON *got = listen_for(&m, "{}");
+	ck_assert_uint_eq(json_object_array_length(got), 2);
+	/* Ten seconds, and what it slept: a keep-alive after at most 2.5 of them. */
+	ck_assert_int_ge(m.writes, 2 + 4);
+	ck_assert_int_le(m.writes, 2 + 10);
+}
+TEST_END
+
 static void check_refused(const char *wishes, const char *meta, int status, int code)
 {
 	AUTO_MEM m;
@@ -332,6 +366,8 @@ int main(void)
 		the_subscription_id_keeps_its_type,
 		only_what_is_asked_for_and_there_is_told,
 		a_client_that_goes_gives_its_place_back,
+		a_worker_that_is_told_to_stop_ends_its_stream_in_good_order,
+		a_listener_is_written_to_every_few_seconds,
 		a_refusal_comes_before_the_acknowledgement,
 		events_that_cannot_be_read_end_the_stream_with_an_error,
 		a_client_that_takes_no_events_cannot_listen,

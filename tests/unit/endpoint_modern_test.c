@@ -132,6 +132,7 @@ TEST(headers_must_agree_with_the_body)
 		 -32020},
 		{NOW, "tasks/get", NULL, NOW, "tasks/get", "\"taskId\":\"t\",", 400, -32020},
 		{NOW, "tasks/cancel", "u", NOW, "tasks/cancel", "\"taskId\":\"t\",", 400, -32020},
+		{NOW, "tasks/update", "u", NOW, "tasks/update", "\"taskId\":\"t\",", 400, -32020},
 		{NOW, "tools/call", "echo", NOW, "tools/call", ECHO, 200, 0},
 		{NOW, "tools/list", "whatever", NOW, "tools/list", "", 200, 0},
 		{NOW, "tools/list", "\xFF", NOW, "tools/list", "", 200, 0},

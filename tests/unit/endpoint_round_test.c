@@ -220,6 +220,7 @@ static struct {
 	struct buf letter;
 	enum err_code fails;
 	bool leaves; /* the client goes instead of answering */
+	bool stops;  /* the process is told to stop instead */
 	bool waits;  /* nobody answers, and time passes */
 } box;
 
@@ -275,6 +276,8 @@ static int take_letter(void *app, const char *principal, const char *id, struct 
 	}
 	if (box.leaves)
 		box.stream->gone = true;
+	else if (box.stops)
+		box.stream->stopping = true;
 	else if (box.waits)
 		clock_kit_ahead_ms += 7000;
 	else if (box.letter.len == 0)
@@ -385,6 +388,19 @@ TEST(a_client_that_goes_or_never_answers_ends_the_call)
 }
 TEST_END
 
+TEST(a_worker_that_is_told_to_stop_gives_the_question_up_at_once)
+{
+	AUTO_MEM m;
+	int64_t began_ms = clock_mono_ms();
+	box.stops = true;
+	AUTO_JSON *events = call_on_stream(&m, "ask", "{}");
+	ck_assert_int_eq(kit_code(last(events)), -32603);
+	ck_assert_ptr_nonnull(strstr(kit_text(last(events), "error.message"), "Repeat the call"));
+	ck_assert_int_lt(clock_mono_ms() - began_ms, 1000);
+	ck_assert_int_eq(box.closed, 1);
+}
+TEST_END
+
 TEST(a_mailbox_that_fails_fails_the_call)
 {
 	AUTO_MEM m;
@@ -447,6 +463,7 @@ int main(void)
 		what_the_client_answers_decides_how_the_tool_goes_on,
 		an_answer_that_never_fits_is_not_asked_for_without_end,
 		a_client_that_goes_or_never_answers_ends_the_call,
+		a_worker_that_is_told_to_stop_gives_the_question_up_at_once,
 		a_mailbox_that_fails_fails_the_call,
 		nothing_is_asked_where_nothing_can_come_back,
 		answers_to_nobody_are_accepted_and_dropped,

@@ -265,6 +265,7 @@ TEST(lists_are_one_page_and_know_no_cursor)
 }
 TEST_END
 
+/* checklist 84 */
 TEST(a_task_wish_in_params_is_ignored)
 {
 	AUTO_JSON *answer = kit_ask_legacy(

@@ -85,6 +85,17 @@ static void serve_stream(const struct http_sink *sink)
 	(void)!write(fd, seen, strlen(seen));
 }
 
+/* Lasts until the process is told to stop, or 5 s. */
+static void serve_until_stopped(const struct http_sink *sink)
+{
+	sink->begin(sink->ctx, 200, NULL, 0, -1);
+	sink->write(sink->ctx, "waits\n", 6);
+	for (int i = 0; i < 500 && !sink->stopping(sink->ctx); i++)
+		clock_sleep_ms(10);
+	const char *end = sink->stopping(sink->ctx) ? "stopped" : "late";
+	sink->write(sink->ctx, end, strlen(end));
+}
+
 /* Lists descriptors that a child would inherit. */
 static void serve_descriptors(const struct http_sink *sink)
 {
@@ -130,6 +141,8 @@ static void serve(void *ctx, const struct http_request *request, const struct ht
 		serve_count(request, sink);
 	else if (strcmp(what, "stream") == 0)
 		serve_stream(sink);
+	else if (strcmp(what, "until-stopped") == 0)
+		serve_until_stopped(sink);
 	else if (strcmp(what, "descriptors") == 0)
 		serve_descriptors(sink);
 	else if (strcmp(what, "forged") == 0)
@@ -515,6 +528,28 @@ TEST(a_stop_in_the_middle_of_a_request_lets_it_finish)
 }
 TEST_END
 
+TEST(a_request_that_waits_for_events_sees_the_stop_and_ends_in_good_order)
+{
+	static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
+		start();
+		AUTO_BUF out = BUF_INIT;
+		int fd = open_request("GET", "/until-stopped", NULL);
+		put_record(fd, STDIN, "", 0);
+		ck_assert_int_eq(get_record(fd, &out), STDOUT);
+		int64_t began_ms = clock_mono_ms();
+		kill(worker, signals[i]);
+		finish(fd, &out);
+		ck_has(&out, "stopped");
+		ck_ends(worker);
+		ck_assert_int_lt(clock_mono_ms() - began_ms, 2000);
+		worker = start_worker();
+		ask("GET", "/x", NULL, &out);
+		stop();
+	}
+}
+TEST_END
+
 TEST(workers_on_one_socket_share_the_requests_and_end_at_once)
 {
 	start();
@@ -700,6 +735,7 @@ int main(void)
 		an_aborted_and_a_broken_body_do_not_stop_the_worker,
 		an_unread_body_does_not_stand_in_the_way_of_the_answer,
 		a_stop_in_the_middle_of_a_request_lets_it_finish,
+		a_request_that_waits_for_events_sees_the_stop_and_ends_in_good_order,
 		workers_on_one_socket_share_the_requests_and_end_at_once,
 		a_response_has_its_length_and_head_has_no_body,
 		a_body_that_could_not_be_completed_ends_without_the_end_of_the_request,

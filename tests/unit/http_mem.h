@@ -17,6 +17,7 @@ struct mem {
 	int64_t length;
 	bool gone;         /* the client is not there any more: so says client_gone, */
 	bool write_fails;  /* or the next write */
+	bool stopping;     /* the process was told to stop */
 	struct buf fields; /* "name: value\n" each */
 	struct buf out;
 };
@@ -70,9 +71,14 @@ static inline bool mem_gone(void *ctx)
 	return ((const struct mem *)ctx)->gone;
 }
 
+static inline bool mem_stopping(void *ctx)
+{
+	return ((const struct mem *)ctx)->stopping;
+}
+
 static inline struct http_sink mem_sink(struct mem *m)
 {
-	return (struct http_sink){m, mem_begin, mem_write, mem_gone};
+	return (struct http_sink){m, mem_begin, mem_write, mem_gone, mem_stopping};
 }
 
 static inline void mem_init(struct mem *m, const char *method, const char *body, size_t len)

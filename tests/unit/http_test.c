@@ -29,6 +29,7 @@ TEST(query_parameters_are_decoded_once)
 		{"x=1&path=a%2Fb+c%2B&y=2", "path", "a/b c+", 1},
 		{"path=", "path", "", 1},
 		{"path=%E4%BD%A0", "path", "\xE4\xBD\xA0", 1},
+		{"path=%e4%bd%a0", "path", "\xE4\xBD\xA0", 1},
 		{"path=%252F", "path", "%2F", 1},
 		{"path=a=b", "path", "a=b", 1},
 		{"xpath=a&pathx=b", "path", NULL, 0},

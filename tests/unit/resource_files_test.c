@@ -153,6 +153,7 @@ static int times_seen(const char *all, const char *uri)
 	return count;
 }
 
+/* checklist 59 */
 TEST(pages_show_each_item_once_while_files_and_sandboxes_come_and_go)
 {
 	kit_open();
@@ -232,6 +233,7 @@ TEST(a_position_that_is_none_is_refused)
 }
 TEST_END
 
+/* checklist 61 */
 TEST(nobody_sees_the_sandboxes_of_another)
 {
 	kit_open();
@@ -289,6 +291,7 @@ TEST_END
 
 /* --- read ---------------------------------------------------------------------------------- */
 
+/* checklist 62 */
 TEST(text_comes_as_text_and_the_rest_as_base64)
 {
 	kit_open();
@@ -388,6 +391,7 @@ TEST(a_directory_comes_as_a_document_that_says_where_to_go_on)
 }
 TEST_END
 
+/* checklist 61 */
 TEST(nothing_leads_out_of_a_workspace)
 {
 	kit_open();

@@ -322,6 +322,9 @@ TEST(a_state_opens_for_the_same_call_of_the_same_principal_only)
 		{"ann", "tools/call", "{\"name\":\"t\",\"arguments\":{\"a\":1}}", false},
 		{"ann", "tools/call", "{\"name\":\"t\"}", false},
 		{"ann", "tools/call", "{\"uri\":\"t\",\"arguments\":{\"a\":1,\"b\":2}}", false},
+		/* a read has its URI and nothing else to be known by */
+		{"ann", "tools/call",
+		 "{\"name\":\"t\",\"arguments\":{\"a\":1,\"b\":2},\"uri\":\"x:y\"}", false},
 	};
 	AUTO_JSON *made_for = json_literal(cases[0].params);
 	const struct round_binding binding = bind(made_for);

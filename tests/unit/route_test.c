@@ -31,6 +31,8 @@ static const struct {
 	{"/a/b/c/d/files/put/T", "files|put|T", ""},
 	{"/files/push?sandbox=a&path=b", "files|push", "sandbox=a&path=b"},
 	{"/mcp/files/get/T", "files|get|T", ""},
+	{"/.well-known/oauth-protected-resource/mcp", ".well-known|oauth-protected-resource|mcp",
+	 ""},
 	{"/files/get", "files|get", ""},
 	{"/files/get/T/x", "files|get|T|x", ""},
 	{"/files/get/%E3%81%82+", "files|get|あ+", ""},

@@ -70,6 +70,7 @@ TEST(a_task_comes_back_as_it_was_stored)
 }
 TEST_END
 
+/* checklist 82 */
 TEST(a_task_of_somebody_else_is_not_found)
 {
 	setup();
@@ -193,6 +194,7 @@ static bool finish_mine(struct db *mine, int index, void *ctx)
 	return row_task_finish(mine, &task, &err) == 1;
 }
 
+/* checklist 80 */
 TEST(of_many_who_finish_a_task_one_does)
 {
 	setup();

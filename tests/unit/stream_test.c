@@ -169,6 +169,7 @@ TEST(a_silent_modern_call_opens_the_stream_to_notice_a_disconnect)
 }
 TEST_END
 
+/* checklist 68 */
 TEST(an_open_stream_is_never_silent_for_15_seconds)
 {
 	open_stream("1");
@@ -194,7 +195,9 @@ TEST(a_legacy_client_that_has_gone_ends_nothing)
 	ck_assert(stream_tick(&stream, "a"));
 	later(2 * STREAM_QUIET_MS);
 	ck_assert(stream_tick(&stream, "b"));
+	ck_assert(!stream_message(&stream, "{}", 2));
 	ck_assert_int_eq(mem.begins, 0);
+	ck_assert_int_eq(mem.writes, 0);
 	close_stream();
 	open_stream("1");
 	stream.ends_call = false;

@@ -581,6 +581,7 @@ TEST(cancelling_ends_everything_and_can_be_repeated)
 }
 TEST_END
 
+/* checklist 80 */
 TEST(a_cancel_that_meets_the_end_changes_no_outcome)
 {
 	setup();
@@ -605,6 +606,7 @@ TEST_END
 
 /* --- what is lost -------------------------------------------------------------------------- */
 
+/* checklist 83 */
 TEST(a_killed_supervisor_makes_its_task_unknown_and_ends_the_command)
 {
 	setup();
