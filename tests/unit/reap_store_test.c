@@ -289,6 +289,33 @@ static bool mount_small(const char *dir)
 	return mount("tmpfs", dir, "tmpfs", 0, "size=64m,nr_inodes=1100,mode=0700") == 0;
 }
 
+/* ctx is the row of another sandbox than the one whose cache goes. */
+static void use_other(void *ctx, const char *name)
+{
+	struct err err = ERR_INIT;
+	const struct sandbox_row *row = ctx;
+	if (strcmp(name, "drop_cache") == 0)
+		ck_ok(row_sandbox_touch(app.db, row->id, clock_wall_ms(), 0, &err) == 1, err);
+}
+
+TEST(a_sandbox_that_is_used_while_room_is_made_keeps_its_cache)
+{
+	rule_setup();
+	rule_later_ms = 1000; /* the one that is idle for longest comes first */
+	AUTO_SANDBOX_ROW other = kit_named("other");
+	make_cache(&rule_sandbox, false);
+	make_cache(&other, false);
+	rule_later_ms = HOUR;
+	conf.min_free = INT64_MAX;
+	rule_options.step = use_other;
+	rule_options.ctx = &other;
+	ck_assert_int_eq(rule_run(reap_disk_space)->caches_dropped, 1);
+	ck_assert(!has_cache(&rule_sandbox) && has_cache(&other));
+	rule_later_ms = 0;
+	rule_teardown();
+}
+TEST_END
+
 TEST(without_inodes_sandboxes_and_uploads_are_refused_with_the_reason)
 {
 	rule_setup();
@@ -448,6 +475,7 @@ int main(void)
 		a_pass_that_dies_while_it_forgets_is_made_good_by_the_next,
 		on_a_full_disk_the_caches_of_idle_sandboxes_go_and_nothing_else,
 		the_sandbox_that_is_idle_for_longest_gives_its_cache_first_and_enough_is_enough,
+		a_sandbox_that_is_used_while_room_is_made_keeps_its_cache,
 		without_inodes_sandboxes_and_uploads_are_refused_with_the_reason,
 		the_trash_is_emptied_unless_it_is_only_looked_at,
 		a_large_log_of_the_supervisors_is_put_aside_and_writers_go_on,
