@@ -31,6 +31,8 @@ static const struct code codes[ERR__MAX] = {
 			  "Look at the present state, then decide again."},
 	[ERR_GONE] = {"gone", 410, false, false, "it is not there any more",
 		      "Make a new one; the old one cannot be used again."},
+	[ERR_DESTROYED] = {"destroyed", 409, true, false, "it was destroyed in the meantime",
+			   "Look with list_sandboxes what there is now, then try again."},
 	[ERR_LENGTH] = {"length_required", 411, false, false, "the size of the body is not known",
 			"Send a Content-Length header."},
 	[ERR_TOO_LARGE] = {"too_large", 413, false, false, "it is larger than the limit",

@@ -24,6 +24,7 @@ enum err_code {
 	ERR_EXISTS,          /* it is there already */
 	ERR_CONFLICT,        /* the state changed or does not allow it */
 	ERR_GONE,            /* it was there and is not any more: used link, removed sandbox */
+	ERR_DESTROYED,       /* another call destroyed it in the meantime: a lost race */
 	ERR_LENGTH,          /* a body without a length */
 	ERR_TOO_LARGE,       /* over a size limit */
 	ERR_RANGE,           /* unsatisfiable byte range */

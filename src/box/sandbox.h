@@ -69,7 +69,7 @@ struct sandbox_use {
 	}
 
 /* Enters a live sandbox: takes the use lock, stamps the activity, opens its directories. Does not
- * start it. ERR_GONE when it was destroyed meanwhile. row must outlive use. */
+ * start it. ERR_DESTROYED when it was destroyed meanwhile. row must outlive use. */
 bool sandbox_enter(struct app *app, const struct sandbox_row *row, struct sandbox_use *use,
 		   struct err *err) MUST_USE;
 /* The same for a task: the sandbox is used, but does not live longer for it (seeds 000/001). */
@@ -81,13 +81,13 @@ bool sandbox_enter_to_look(struct app *app, const struct sandbox_row *row, struc
 void sandbox_leave(struct sandbox_use *use);
 #define AUTO_SANDBOX_USE __attribute__((cleanup(sandbox_leave))) struct sandbox_use
 
-/* False with ERR_GONE when an entered sandbox was destroyed meanwhile; doubt counts as live. A
+/* False with ERR_DESTROYED when an entered sandbox was destroyed meanwhile; doubt counts as live. A
  * destroy takes the directories away under their users, who may have seen half of the files. */
 bool sandbox_confirm(const struct sandbox_use *use, struct err *err) MUST_USE;
 /* The same for an error: a destroy meanwhile is the reason to tell, not what was met in its course.
  * Always false. */
 bool sandbox_explain(const struct sandbox_use *use, struct err *err);
-/* Sets ERR_GONE: row was destroyed meanwhile. Always false. */
+/* Sets ERR_DESTROYED: row was destroyed meanwhile. Always false. */
 bool sandbox_gone(const struct sandbox_row *row, struct err *err);
 
 /* Stamps the activity (at most every few seconds) and so renews the lifetime. sandbox_enter does

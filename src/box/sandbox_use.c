@@ -17,7 +17,7 @@
 
 bool sandbox_gone(const struct sandbox_row *row, struct err *err)
 {
-	err_set(err, ERR_GONE, "sandbox %s was destroyed in the meantime", row->name);
+	err_set(err, ERR_DESTROYED, "sandbox %s was destroyed in the meantime", row->name);
 	return err_hint(err,
 			"Look with list_sandboxes; exec, write_text and upload_file with its name "
 			"make a new one.");
@@ -36,7 +36,8 @@ static bool confirm_live(struct app *app, const struct sandbox_row *row, struct 
 bool sandbox_confirm(const struct sandbox_use *use, struct err *err)
 {
 	struct err found = ERR_INIT;
-	if (use->app == NULL || confirm_live(use->app, use->row, &found) || found.code != ERR_GONE)
+	if (use->app == NULL || confirm_live(use->app, use->row, &found) ||
+	    found.code != ERR_DESTROYED)
 		return true;
 	*err = found;
 	return false;
@@ -102,7 +103,7 @@ static bool enter(struct app *app, const struct sandbox_row *row, struct sandbox
 		return false;
 	if (confirm_live(app, row, err))
 		return open_directories(app, row, use, err);
-	if (err->code == ERR_GONE)
+	if (err->code == ERR_DESTROYED)
 		end_leftovers(app, row);
 	return false;
 }

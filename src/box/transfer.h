@@ -14,8 +14,8 @@ struct transfer_link {
 	char *url; /* the caller frees it */
 	int64_t expires_at;
 };
-/* size: promised size of a PUT, -1 for none. ttl_s 0: SMCP_URL_TTL. ERR_GONE when the sandbox was
- * destroyed meanwhile. */
+/* size: promised size of a PUT, -1 for none. ttl_s 0: SMCP_URL_TTL. ERR_DESTROYED when the sandbox
+ * was destroyed meanwhile. */
 bool transfer_make_link(struct app *app, const struct sandbox_row *sandbox, enum link_op op,
 			const char *path, int64_t size, int64_t ttl_s, struct transfer_link *link,
 			struct err *err) MUST_USE;

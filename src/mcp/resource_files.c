@@ -122,7 +122,7 @@ static void list_from(struct listing *listing, const char *after)
 {
 	struct err err = ERR_INIT;
 	if (!list_sandbox(listing, after, &err) && err.code != ERR_NOT_FOUND &&
-	    err.code != ERR_GONE)
+	    err.code != ERR_DESTROYED)
 		log_err(LOG_WARN, "resource_list", &err);
 }
 
@@ -183,7 +183,7 @@ static bool explain(const char *uri, const struct err *trouble, struct err *err)
 	switch (trouble->code) {
 	case ERR_NOT_FOUND:
 	case ERR_INVALID:
-	case ERR_GONE:
+	case ERR_DESTROYED:
 		return not_found(uri, err);
 	default:
 		*err = *trouble;

@@ -21,8 +21,13 @@ bool target_find(const struct tool_call *call, const char *handle, struct target
 	       sandbox_enter(app, &target->row, &target->use, err);
 }
 
-bool target_create(const struct tool_call *call, const struct sandbox_options *options,
-		   struct target *target, struct err *err)
+/* sandbox_enter or sandbox_enter_for_task. */
+typedef bool enter_with(struct app *app, const struct sandbox_row *row, struct sandbox_use *use,
+			struct err *err);
+
+static bool create_and(enter_with *enter, const struct tool_call *call,
+		       const struct sandbox_options *options, struct target *target,
+		       struct err *err)
 {
 	struct app *app = call->app;
 	struct err trouble = ERR_INIT;
@@ -30,31 +35,44 @@ bool target_create(const struct tool_call *call, const struct sandbox_options *o
 		if (!sandbox_create(app, call->principal, options, &target->row, &target->created,
 				    err))
 			return false;
-		if (sandbox_enter(app, &target->row, &target->use, &trouble))
+		if (enter(app, &target->row, &target->use, &trouble))
 			return true;
 		sandbox_row_finish(&target->row);
-		if (trouble.code != ERR_GONE)
+		if (trouble.code != ERR_DESTROYED)
 			break;
 	}
 	*err = trouble;
 	return false;
 }
 
-bool target_ensure(const struct tool_call *call, const char *handle, struct target *target,
-		   struct err *err)
+static bool ensure_and(enter_with *enter, const struct tool_call *call, const char *handle,
+		       struct target *target, struct err *err)
 {
 	struct app *app = call->app;
 	struct err trouble = ERR_INIT;
 	if (!sandbox_ensure(app, call->principal, handle, &target->row, &target->created, err))
 		return false;
-	if (sandbox_enter(app, &target->row, &target->use, &trouble))
+	if (enter(app, &target->row, &target->use, &trouble))
 		return true;
 	sandbox_row_finish(&target->row);
 	/* An id is never made anew. */
-	if (trouble.code == ERR_GONE && !id_is_valid(handle))
-		return target_create(call, &(struct sandbox_options){.name = handle}, target, err);
+	if (trouble.code == ERR_DESTROYED && !id_is_valid(handle))
+		return create_and(enter, call, &(struct sandbox_options){.name = handle}, target,
+				  err);
 	*err = trouble;
 	return false;
+}
+
+bool target_create(const struct tool_call *call, const struct sandbox_options *options,
+		   struct target *target, struct err *err)
+{
+	return create_and(sandbox_enter, call, options, target, err);
+}
+
+bool target_ensure(const struct tool_call *call, const char *handle, struct target *target,
+		   struct err *err)
+{
+	return ensure_and(sandbox_enter, call, handle, target, err);
 }
 
 bool target_find_for_task(const struct tool_call *call, const char *handle, struct target *target,
@@ -76,9 +94,7 @@ bool target_find_for_task(const struct tool_call *call, const char *handle, stru
 bool target_ensure_for_task(const struct tool_call *call, const char *handle, struct target *target,
 			    struct err *err)
 {
-	struct app *app = call->app;
-	return sandbox_ensure(app, call->principal, handle, &target->row, &target->created, err) &&
-	       sandbox_enter_for_task(app, &target->row, &target->use, err);
+	return ensure_and(sandbox_enter_for_task, call, handle, target, err);
 }
 
 void target_leave(struct target *target)

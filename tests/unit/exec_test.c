@@ -232,7 +232,7 @@ TEST(a_destroyed_sandbox_runs_nothing)
 	ck_ok(sandbox_destroy(&app, ALICE, "work", true, &out, &err), err);
 	free(out.name);
 	ck_assert(!run(&(struct exec_options){.command = "true"}, &err));
-	ck_assert_int_eq(err.code, ERR_GONE);
+	ck_assert_int_eq(err.code, ERR_DESTROYED);
 	ck_assert_int_eq(kit_count('S'), 0);
 	ck_assert_int_eq(kit_count('E'), 0);
 	leave();

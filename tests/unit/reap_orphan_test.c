@@ -76,6 +76,29 @@ TEST(files_that_a_later_sandbox_took_over_are_not_the_earlier_ones)
 }
 TEST_END
 
+/* The row that made them is forgotten one day, and nothing else has their id. */
+TEST(files_whose_first_row_was_forgotten_are_those_of_the_sandbox_that_took_them_over)
+{
+	reap_begin();
+	struct err err = ERR_INIT;
+	AUTO_SANDBOX_ROW first = kit_named("work");
+	struct sandbox_destroyed done = {0};
+	ck_ok(sandbox_destroy(&app, ALICE, "work", false, &done, &err), err);
+	free(done.name);
+	AUTO_SANDBOX_ROW second = kit_named("work");
+	lose_row(&first);
+	reap_later(2 * HOUR); /* and they are empty */
+	reap_now();
+	check_quiet();
+	ck_assert(is_whole(&second));
+	reap_write("data", second.files_id, "/workspace/file");
+	reap_now();
+	check_quiet();
+	ck_assert(is_whole(&second));
+	reap_end();
+}
+TEST_END
+
 /* --- run/<id> ------------------------------------------------------------------------------ */
 
 TEST(a_holder_without_a_row_is_ended)
@@ -556,6 +579,7 @@ int main(void)
 	const TTest *const tests[] = {
 		a_destroy_that_died_after_the_row_is_finished,
 		files_that_a_later_sandbox_took_over_are_not_the_earlier_ones,
+		files_whose_first_row_was_forgotten_are_those_of_the_sandbox_that_took_them_over,
 		a_holder_without_a_row_is_ended,
 		a_holder_without_a_row_that_is_in_use_is_left_to_its_user,
 		a_holder_whose_lock_cannot_be_looked_at_is_left_alone,

@@ -2,6 +2,7 @@
 #include "reap_kit.h"
 
 #include "base/lock.h"
+#include "box/incarnation.h"
 #include "box/task_reserve.h"
 
 /* --- the frame ----------------------------------------------------------------------------- */
@@ -63,6 +64,50 @@ TEST(the_trash_gets_emptier_even_when_the_budget_is_used_up)
 	ck_assert(reap_pass(&app, &options, &report, &err));
 	ck_assert(report.unfinished);
 	ck_assert(!spool_has_trash(&app.spool));
+	reap_end();
+}
+TEST_END
+
+/* A clock on which ten looks take a millisecond: what a pass gets done is the same everywhere. */
+static int64_t ticks;
+
+static int64_t tick(void)
+{
+	return ticks++ / 10;
+}
+
+static const struct clock_source ticking = {reap_wall, tick, reap_boot,
+					    "11111111-0000-4000-8000-000000000000"};
+
+/* The names are those of one file: that takes a tenth of the time. */
+static void fill_trash(int directories, int files)
+{
+	AUTO_FREE char *file = xasprintf("%s/.trash/one", conf.data_dir);
+	close(open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	for (int i = 0; i < directories; i++) {
+		AUTO_FREE char *path = xasprintf("%s/.trash/many-%d", conf.data_dir, i);
+		ck_assert_int_eq(mkdir(path, 0700), 0);
+		AUTO_FD dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		for (int k = 0; k < files; k++) {
+			AUTO_FREE char *name = xasprintf("%d", k);
+			ck_assert_int_eq(linkat(AT_FDCWD, file, dir, name, 0), 0);
+		}
+	}
+}
+
+TEST(fifty_thousand_files_are_deleted_in_slices_by_one_pass_after_the_other)
+{
+	reap_begin();
+	fill_trash(50, 1000);
+	clock_use(&ticking);
+	int passes = 0;
+	while (spool_has_trash(&app.spool)) {
+		ck_assert(reap_try((struct reap_options){.budget_ms = 1000}));
+		ck_assert_int_le(report.elapsed_ms, 1000 + 500 + 10);
+		ck_assert_int_eq(report.unfinished, spool_has_trash(&app.spool));
+		ck_assert_int_le(++passes, 10); /* each deletes a good part */
+	}
+	ck_assert_int_ge(passes, 4);
 	reap_end();
 }
 TEST_END
@@ -184,6 +229,83 @@ TEST(a_use_between_the_look_and_the_end_wins)
 }
 TEST_END
 
+/* A use of another sandbox before the first change; ctx is its row. */
+static int uses_left;
+
+static void use_other(void *ctx, const char *name)
+{
+	struct err err = ERR_INIT;
+	const struct sandbox_row *row = ctx;
+	if ((strcmp(name, "move_row") == 0 || strcmp(name, "stop") == 0) && uses_left-- > 0)
+		ck_ok(row_sandbox_touch(app.db, row->id, clock_wall_ms(), 0, &err) == 1, err);
+}
+
+TEST(what_was_due_when_the_pass_looked_and_was_used_since_stays)
+{
+	static const struct {
+		int64_t ttl_ms, later_ms;
+		bool removes;
+	} cases[] = {{HOUR, 2 * HOUR, true}, {0, 8 * DAY, true}, {0, 3 * HOUR, false}};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		reap_begin();
+		struct sandbox_options options = {.name = "first", .ttl_ms = cases[i].ttl_ms};
+		AUTO_SANDBOX_ROW first = kit_create(&options);
+		reap_start(&first);
+		reap_later(1000); /* the oldest comes first */
+		options.name = "second";
+		AUTO_SANDBOX_ROW second = kit_create(&options);
+		reap_start(&second);
+		reap_later(cases[i].later_ms);
+		uses_left = 1;
+		ck_assert(reap_try((struct reap_options){.step = use_other, .ctx = &second}));
+		ck_assert_int_lt(uses_left, 1);
+		ck_assert(cases[i].removes ? is_away(&first) : !is_up(&first));
+		ck_assert_msg(is_whole(&second) && is_up(&second), "case %zu", i);
+		reap_end();
+	}
+}
+TEST_END
+
+TEST(what_is_used_in_the_last_moment_stays)
+{
+	reap_begin();
+	AUTO_SANDBOX_ROW row = kit_named("work");
+	reap_later(8 * DAY);
+	uses_left = 1;
+	ck_assert(reap_try((struct reap_options){.step = use_other, .ctx = &row}));
+	ck_assert_int_lt(uses_left, 1);
+	ck_assert(is_whole(&row));
+	reap_end();
+}
+TEST_END
+
+static void destroy_second(void *ctx, const char *name)
+{
+	struct err err = ERR_INIT;
+	struct sandbox_destroyed done = {.name = NULL};
+	if (strcmp(name, "move_row") != 0 || uses_left-- <= 0)
+		return;
+	ck_ok(sandbox_destroy(&app, ALICE, ctx, true, &done, &err), err);
+	free(done.name);
+}
+
+TEST(of_what_was_destroyed_since_the_pass_looked_nothing_is_made_anew)
+{
+	reap_begin();
+	AUTO_SANDBOX_ROW first = kit_named("first");
+	reap_later(1000);
+	AUTO_SANDBOX_ROW second = kit_named("second");
+	reap_later(8 * DAY);
+	uses_left = 1;
+	struct reap_options options = {.step = destroy_second, .ctx = second.name};
+	ck_assert(reap_try(options));
+	ck_assert_int_lt(uses_left, 1);
+	ck_assert_int_eq(report.removed, 1);
+	ck_assert(is_away(&first) && is_away(&second));
+	reap_end();
+}
+TEST_END
+
 TEST(a_task_that_is_about_to_run_keeps_its_sandbox)
 {
 	reap_begin();
@@ -250,7 +372,7 @@ TEST(who_waits_for_a_sandbox_that_is_being_removed_is_told)
 			clock_sleep_ms(1);
 		int64_t start = clock_mono_ms();
 		bool ok = sandbox_enter(&app, &row, &use, &err);
-		_exit(!ok && err.code == ERR_GONE && clock_mono_ms() - start < 2000 ? 0 : 1);
+		_exit(!ok && err.code == ERR_DESTROYED && clock_mono_ms() - start < 2000 ? 0 : 1);
 	}
 	kit_open();
 	reap_now();
@@ -258,6 +380,23 @@ TEST(who_waits_for_a_sandbox_that_is_being_removed_is_told)
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	reap_now();
+	ck_assert(is_away(&row));
+	reap_end();
+}
+TEST_END
+
+static void expect_free_lock(void *ctx, const char *name)
+{
+	if (strcmp(name, "row_moved") == 0)
+		ck_assert(!incarnation_is_used(&app, ctx));
+}
+
+TEST(nobody_waits_for_the_removal_itself)
+{
+	reap_begin();
+	AUTO_SANDBOX_ROW row = kit_named("work");
+	reap_later(8 * DAY);
+	ck_assert(reap_try((struct reap_options){.step = expect_free_lock, .ctx = row.id}));
 	ck_assert(is_away(&row));
 	reap_end();
 }
@@ -436,64 +575,6 @@ TEST(a_damaged_row_is_left_alone_and_said)
 }
 TEST_END
 
-/* --- killed in the middle ------------------------------------------------------------------ */
-
-static int steps_left;
-
-static void die(void *ctx, const char *name)
-{
-	(void)ctx;
-	(void)name;
-	if (steps_left-- == 0)
-		raise(SIGKILL);
-}
-
-TEST(a_pass_that_is_killed_at_any_step_is_made_good_by_the_next)
-{
-	reap_begin();
-	for (int step = 0;; step++) {
-		AUTO_SANDBOX_ROW old = kit_named("old");
-		AUTO_SANDBOX_ROW up =
-			kit_create(&(struct sandbox_options){.name = "up", .ttl_ms = 30 * DAY});
-		reap_start(&old);
-		reap_later(8 * DAY);
-		AUTO_SANDBOX_ROW young = kit_named("young");
-		reap_start(&young);
-		app_close(&app);
-		steps_left = step;
-		pid_t pid = fork();
-		if (pid == 0) {
-			kit_reopen();
-			struct err err = ERR_INIT;
-			struct reap_options options = {.budget_ms = 30000, .step = die};
-			if (reap_pass(&app, &options, &report, &err))
-				_exit(0);
-			fprintf(stderr, "# %s [%s]\n", err.msg, err.trace);
-			_exit(1);
-		}
-		int status;
-		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-		kit_open();
-		bool is_done = WIFEXITED(status);
-		ck_assert(is_done ? WEXITSTATUS(status) == 0 : WTERMSIG(status) == SIGKILL);
-		reap_now();
-		ck_assert_msg(is_away(&old), "step %d", step);
-		ck_assert_msg(is_whole(&young) && is_up(&young) && is_whole(&up), "step %d", step);
-		struct err err = ERR_INIT;
-		struct sandbox_destroyed done[2] = {{.name = NULL}, {.name = NULL}};
-		ck_ok(sandbox_destroy(&app, ALICE, "young", true, &done[0], &err), err);
-		ck_ok(sandbox_destroy(&app, ALICE, "up", true, &done[1], &err), err);
-		free(done[0].name);
-		free(done[1].name);
-		if (is_done) {
-			ck_assert_int_gt(step, 10);
-			break;
-		}
-	}
-	reap_end();
-}
-TEST_END
-
 int main(void)
 {
 	const TTest *const tests[] = {
@@ -501,14 +582,19 @@ int main(void)
 		a_pass_without_anything_due_changes_nothing,
 		a_pass_ends_with_its_budget,
 		the_trash_gets_emptier_even_when_the_budget_is_used_up,
+		fifty_thousand_files_are_deleted_in_slices_by_one_pass_after_the_other,
 		a_dry_run_tells_and_changes_nothing,
 		an_idle_sandbox_is_stopped_and_its_next_use_starts_it,
 		an_idle_sandbox_is_removed_with_its_files,
 		a_sandbox_in_use_is_left_alone_however_long,
 		a_use_between_the_look_and_the_end_wins,
+		what_was_due_when_the_pass_looked_and_was_used_since_stays,
+		what_is_used_in_the_last_moment_stays,
+		of_what_was_destroyed_since_the_pass_looked_nothing_is_made_anew,
 		a_task_that_is_about_to_run_keeps_its_sandbox,
 		who_waits_for_a_sandbox_that_is_being_stopped_gets_it,
 		who_waits_for_a_sandbox_that_is_being_removed_is_told,
+		nobody_waits_for_the_removal_itself,
 		a_lifetime_that_is_over_ends_a_sandbox_and_one_that_is_not_keeps_it,
 		kept_files_go_a_while_after_the_destroy_however_old_they_were,
 		kept_files_that_were_taken_over_stay,
@@ -516,7 +602,6 @@ int main(void)
 		a_clock_set_back_keeps_nothing_for_ever,
 		a_stamp_from_the_future_becomes_now,
 		a_damaged_row_is_left_alone_and_said,
-		a_pass_that_is_killed_at_any_step_is_made_good_by_the_next,
 	};
 	return unit_run("reap_sandbox", tests, ARRAY_LEN(tests));
 }

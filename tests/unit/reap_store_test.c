@@ -324,6 +324,33 @@ static void kit_move(const char *dir)
 	conf.state_db = xasprintf("%s/state.db", dir);
 }
 
+/* ctx is the row of another sandbox than the one whose cache goes. */
+static void use_other(void *ctx, const char *name)
+{
+	struct err err = ERR_INIT;
+	const struct sandbox_row *row = ctx;
+	if (strcmp(name, "drop_cache") == 0)
+		ck_ok(row_sandbox_touch(app.db, row->id, clock_wall_ms(), 0, &err) == 1, err);
+}
+
+TEST(a_sandbox_that_is_used_while_room_is_made_keeps_its_cache)
+{
+	rule_setup();
+	rule_later_ms = 1000; /* the one that is idle for longest comes first */
+	AUTO_SANDBOX_ROW other = kit_named("other");
+	make_cache(&rule_sandbox, false);
+	make_cache(&other, false);
+	rule_later_ms = HOUR;
+	conf.min_free = INT64_MAX;
+	rule_options.step = use_other;
+	rule_options.ctx = &other;
+	ck_assert_int_eq(rule_run(reap_disk_space)->caches_dropped, 1);
+	ck_assert(!has_cache(&rule_sandbox) && has_cache(&other));
+	rule_later_ms = 0;
+	rule_teardown();
+}
+TEST_END
+
 TEST(without_inodes_sandboxes_and_uploads_are_refused_with_the_reason)
 {
 	rule_setup();
@@ -525,6 +552,7 @@ int main(void)
 		on_a_full_disk_the_caches_of_idle_sandboxes_go_and_nothing_else,
 		a_workspace_whose_mode_forbids_it_keeps_its_cache_and_is_no_failure,
 		the_sandbox_that_is_idle_for_longest_gives_its_cache_first_and_enough_is_enough,
+		a_sandbox_that_is_used_while_room_is_made_keeps_its_cache,
 		without_inodes_sandboxes_and_uploads_are_refused_with_the_reason,
 		on_a_disk_that_is_entirely_full_a_pass_makes_room_before_it_writes,
 		the_trash_is_emptied_unless_it_is_only_looked_at,

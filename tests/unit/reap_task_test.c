@@ -167,6 +167,22 @@ TEST(an_overdue_task_is_cancelled_by_its_own_supervisor_if_that_listens)
 }
 TEST_END
 
+TEST(an_overdue_task_whose_supervisor_is_dead_is_left_to_the_rule_about_those)
+{
+	rule_setup();
+	struct task_row task = rule_task(HOUR);
+	close(rule_task_dir(task.id));
+	rule_later_ms = 2 * HOUR;
+	ck_assert_int_eq(rule_run(reap_overdue_tasks)->tasks_ended, 0);
+	rule_task_is(task.id, TASK_RUNNING);
+	ck_assert_int_eq(rule_run(reap_lost_tasks)->tasks_settled, 1);
+	AUTO_TASK_ROW row = rule_read_task(task.id);
+	ck_assert_ptr_null(strstr(row.reason, "clean-up"));
+	rule_later_ms = 0;
+	rule_teardown();
+}
+TEST_END
+
 TEST(a_stuck_supervisor_is_killed_and_the_reason_says_so)
 {
 	rule_setup();
@@ -215,6 +231,26 @@ TEST(a_pass_that_dies_while_it_ends_a_task_is_made_good_by_the_next)
 		rule_later_ms = 0;
 		rule_teardown();
 	}
+}
+TEST_END
+
+/* --- starts -------------------------------------------------------------------------------- */
+
+TEST(what_a_start_left_stays_until_its_row_does_not_read_running_any_more)
+{
+	rule_setup();
+	struct err err = ERR_INIT;
+	struct task_row task = rule_task(HOUR);
+	AUTO_JSON *spec = json_literal("{}");
+	AUTO_FD dir = task_dir_make(&app.spool, task.id, spec, &err);
+	ck_ok(dir >= 0, err);
+	const struct timespec long_ago[2] = {{.tv_sec = RULE_START / 1000 - 86400},
+					     {.tv_sec = RULE_START / 1000 - 86400}};
+	ck_assert_int_eq(futimens(dir, long_ago), 0);
+	ck_assert_int_eq(rule_run(reap_orphan_tasks)->orphans_removed, 0);
+	kit_sql("UPDATE task SET state = 'unknown'");
+	ck_assert_int_eq(rule_run(reap_orphan_tasks)->orphans_removed, 1);
+	rule_teardown();
 }
 TEST_END
 
@@ -314,8 +350,10 @@ int main(void)
 		a_start_has_its_time_before_it_counts_as_dead,
 		nobody_is_disturbed_before_the_timeout_and_its_grace_are_over,
 		an_overdue_task_is_cancelled_by_its_own_supervisor_if_that_listens,
+		an_overdue_task_whose_supervisor_is_dead_is_left_to_the_rule_about_those,
 		a_stuck_supervisor_is_killed_and_the_reason_says_so,
 		a_pass_that_dies_while_it_ends_a_task_is_made_good_by_the_next,
+		what_a_start_left_stays_until_its_row_does_not_read_running_any_more,
 		a_log_goes_when_its_time_is_over_and_the_task_still_tells_how_it_ended,
 		many_logs_go_in_slices_and_a_pass_that_dies_among_them_is_made_good_by_the_next,
 		a_pass_without_time_leaves_the_logs_for_the_next,

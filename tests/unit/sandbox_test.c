@@ -467,9 +467,9 @@ TEST(a_stale_row_can_neither_be_entered_nor_started)
 	ck_ok(sandbox_enter(&app, &row, &before, &err), err);
 	ck_assert_int_eq(destroy("work", true), ERR_NONE);
 	ck_assert(!sandbox_start(&app, &row, &before, &err));
-	ck_assert_int_eq(err.code, ERR_GONE);
+	ck_assert_int_eq(err.code, ERR_DESTROYED);
 	ck_assert(!sandbox_enter(&app, &row, &after, &err));
-	ck_assert_int_eq(err.code, ERR_GONE);
+	ck_assert_int_eq(err.code, ERR_DESTROYED);
 	ck_assert_int_eq(after.use_fd, -1);
 	ck_assert_int_eq(kit_count('S'), 0);
 	ck_assert(!kit_exists("run", row.id, ""));
@@ -486,7 +486,7 @@ TEST(a_row_that_went_while_the_start_lock_was_waited_for_is_not_started)
 	ck_ok(sandbox_enter(&app, &row, &use, &err), err);
 	ck_assert_int_eq(row_sandbox_move(app.db, row.id, SANDBOX_LIVE, SANDBOX_GONE, 1, &err), 1);
 	ck_assert(!sandbox_start(&app, &row, &use, &err));
-	ck_assert_int_eq(err.code, ERR_GONE);
+	ck_assert_int_eq(err.code, ERR_DESTROYED);
 	ck_assert_int_eq(kit_count('S'), 0);
 	teardown();
 }
@@ -511,7 +511,7 @@ TEST(a_row_that_went_during_the_start_is_stopped_again)
 	going = row.id;
 	fake.start = start_while_it_goes;
 	ck_assert(!sandbox_start(&app, &row, &use, &err));
-	ck_assert_int_eq(err.code, ERR_GONE);
+	ck_assert_int_eq(err.code, ERR_DESTROYED);
 	ck_assert_int_eq(kit_count('S'), 1);
 	ck_assert_int_eq(kit_count('X'), 1);
 	ck_assert_int_eq(fake_alive(&use.box, &err), 0);
@@ -582,7 +582,7 @@ TEST(who_works_on_files_that_a_destroy_took_away_learns_so)
 	ck_assert(!files_list(&use, "sub", 0, 9, see_entry, NULL, &total, &errors[5]));
 	ck_assert(!sandbox_confirm(&use, &errors[6]));
 	for (size_t i = 0; i < ARRAY_LEN(errors); i++)
-		ck_assert_msg(errors[i].code == ERR_GONE, "%zu: %s", i, errors[i].msg);
+		ck_assert_msg(errors[i].code == ERR_DESTROYED, "%zu: %s", i, errors[i].msg);
 	teardown();
 }
 TEST_END
@@ -788,7 +788,7 @@ TEST(a_destroy_among_starts_leaves_nothing_running)
 		kit_slow_ms = round * 4;
 		kit_run(8, start_or_destroy, statuses);
 		ck_assert_int_eq(statuses[90], 1);
-		ck_assert_int_eq(statuses[0] + statuses[ERR_GONE] + statuses[ERR_NOT_FOUND], 7);
+		ck_assert_int_eq(statuses[0] + statuses[ERR_DESTROYED] + statuses[ERR_NOT_FOUND], 7);
 		ck_assert(!kit_exists("run", row.id, ""));
 		ck_assert(!kit_exists("data", row.files_id, ""));
 	}

@@ -645,7 +645,7 @@ TEST(a_task_of_a_destroyed_sandbox_leaves_nothing)
 	ck_ok(sandbox_destroy(&app, ALICE, "work", true, &destroyed, &err), err);
 	free(destroyed.name);
 	struct task task = submit("true", KIT_TIMEOUT);
-	expect_refusal(&task, "gone", "destroyed");
+	expect_refusal(&task, "destroyed", "destroyed");
 	teardown();
 }
 TEST_END

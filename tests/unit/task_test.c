@@ -749,7 +749,7 @@ TEST(destroying_the_sandbox_ends_its_tasks_as_unknown_with_that_reason)
 	struct task_row late;
 	bool existing;
 	ck_assert(!try_start(&options, &late, &existing, &err));
-	ck_assert_int_eq(err.code, ERR_GONE);
+	ck_assert_int_eq(err.code, ERR_DESTROYED);
 	teardown();
 }
 TEST_END

@@ -433,7 +433,7 @@ static bool is_allowed(const struct race *race, const struct err *err)
 	case ERR_NONE:
 	case ERR_BUSY:
 		return true;
-	case ERR_GONE: /* while it worked; create_sandbox has nothing to lose */
+	case ERR_DESTROYED: /* while it worked; create_sandbox has nothing to lose */
 		return race->tool != &tool_create_sandbox;
 	case ERR_NOT_FOUND:
 		return race->may_miss;

@@ -178,7 +178,7 @@ TEST(an_expired_link_and_one_of_a_removed_sandbox_are_gone)
 	ck_assert_int_eq(open_token(token, LINK_GET, NULL), ERR_GONE);
 	struct transfer_link link;
 	ck_assert(!transfer_make_link(&app, &sandbox, LINK_PUT, "a", -1, 0, &link, &err));
-	ck_assert_int_eq(err.code, ERR_GONE);
+	ck_assert_int_eq(err.code, ERR_DESTROYED);
 	remove_app();
 }
 TEST_END
