@@ -196,6 +196,7 @@ static bool is_hidden_from_sandboxes(const char *path)
 {
 	AUTO_FREE char *real = realpath(path, NULL);
 	const char *checked = real == NULL ? path : real;
+	/* Configured without a word these are one. NOLINTNEXTLINE(misc-redundant-expression) */
 	return strncmp(checked, SYSCONFDIR "/", strlen(SYSCONFDIR "/")) == 0 ||
 	       strncmp(checked, "/usr/local/etc/", strlen("/usr/local/etc/")) == 0;
 }

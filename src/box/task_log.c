@@ -128,7 +128,7 @@ static void sync_files(int dirfd)
 	for (size_t i = 0; i < ARRAY_LEN(record_files); i++) {
 		AUTO_FD fd = openat(dirfd, record_files[i], O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 		if (fd >= 0)
-			fdatasync(fd);
+			(void)fdatasync(fd);
 	}
 }
 

@@ -84,9 +84,7 @@ static int run_command(const struct admin_command *command, const char *user, in
 		fprintf(stderr,
 			"spoolbox: there is no setting of the name %s; is it a typing error?\n",
 			conf.unknown);
-	if (!loaded) {
-		status = admin_fail(&err);
-	} else if (!command->any_user && !admin_become(&conf, user, &err)) {
+	if (!loaded || (!command->any_user && !admin_become(&conf, user, &err))) {
 		status = admin_fail(&err);
 	} else {
 		struct admin admin = {.conf = &conf, .user = user};

@@ -43,6 +43,20 @@ spoolbox() {
 	as_user "${SETTINGS[@]}" "$BIN/spoolbox" "$@"
 }
 
+# What contrib/valgrind has run under memcheck, and how: a script in the place of the program, which
+# then lies beside it under another name, so that it still finds its own neighbours.
+WATCHED='spoolbox.fcgi spoolbox-task spoolbox-stdio'
+watch_program() {
+	case " $WATCHED " in
+	*" $1 "*) ;;
+	*) return 0 ;;
+	esac
+	mv "$BIN/$1" "$BIN/watched-$1" &&
+		printf '#!/bin/sh\nMEMCHECK_NAME=%s exec %s/memcheck %s "$@"\n' \
+			"${MEMCHECK_NAME:-program}" "$SPOOLBOX_VALGRIND" "$BIN/watched-$1" >"$BIN/$1" &&
+		chmod 755 "$BIN/$1"
+}
+
 harness_open() {
 	local program
 	srcdir=$(cd "${srcdir:-$BATS_TEST_DIRNAME/../..}" && pwd)
@@ -63,6 +77,7 @@ harness_open() {
 	mkdir "$BIN" "$SPOOL" "$TEST_DIR/home" "$TEST_DIR/tmp"
 	for program in spoolbox spoolbox-reaper spoolbox.fcgi spoolbox-task spoolbox-stdio spoolbox-init; do
 		install -m 755 "$builddir/$program" "$BIN/$program" || return 1
+		[ -z "${SPOOLBOX_VALGRIND:-}" ] || watch_program "$program" || return 1
 	done
 	chmod 700 "$SPOOL"
 	chown "$TEST_USER" "$SPOOL" "$TEST_DIR/home" "$TEST_DIR/tmp" 2>/dev/null || true
@@ -192,9 +207,9 @@ workers() {
 	done
 }
 
-# Whether a worker's memory never went over 8 MiB (doc/design.md). Sanitizers keep freed memory.
+# Whether a worker's memory never went over 8 MiB (doc/design.md). Sanitizers and valgrind keep freed memory.
 small_enough() {
-	grep -q __asan_init "$BIN/spoolbox.fcgi" ||
+	[ -n "${SPOOLBOX_VALGRIND:-}" ] || grep -q __asan_init "$BIN/spoolbox.fcgi" ||
 		[ "$(awk '/VmHWM/ {print $2}' "/proc/$1/status")" -le 8192 ]
 }
 
