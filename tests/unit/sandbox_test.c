@@ -788,7 +788,8 @@ TEST(a_destroy_among_starts_leaves_nothing_running)
 		kit_slow_ms = round * 4;
 		kit_run(8, start_or_destroy, statuses);
 		ck_assert_int_eq(statuses[90], 1);
-		ck_assert_int_eq(statuses[0] + statuses[ERR_DESTROYED] + statuses[ERR_NOT_FOUND], 7);
+		ck_assert_int_eq(statuses[0] + statuses[ERR_DESTROYED] + statuses[ERR_NOT_FOUND],
+				 7);
 		ck_assert(!kit_exists("run", row.id, ""));
 		ck_assert(!kit_exists("data", row.files_id, ""));
 	}
