@@ -228,8 +228,8 @@ static void report_no_reaper(struct doctor *doctor, const char *since)
 	report(doctor, WARN,
 	       "clean-up: no pass %s, so nothing idle or old is removed. spoolbox serve does them; "
 	       "otherwise add to the crontab of this user (crontab -e), or see contrib/cron: "
-	       "*/5 * * * * %s",
-	       since, buf_str(&path));
+	       "*/5 * * * * SMCP_SPOOL=%s %s 2>/dev/null || echo spoolbox-reaper failed",
+	       since, doctor->conf->spool, buf_str(&path));
 }
 
 static void check_reaper(struct doctor *doctor)
@@ -285,7 +285,9 @@ static void check_lighttpd(struct doctor *doctor)
 
 static void check_token(struct doctor *doctor)
 {
-	if (doctor->app != NULL && doctor->app->token != NULL)
+	if (doctor->app == NULL)
+		return; /* the spool comes first */
+	if (doctor->app->token != NULL)
 		report(doctor, OK, "token: set");
 	else
 		report(doctor, WARN, "token: none yet, every call is refused. Run: spoolbox token");

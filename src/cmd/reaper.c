@@ -3,6 +3,7 @@
  * It needs nothing of its environment but the settings, and no web server.
  */
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -44,7 +45,7 @@ static void print_usage(FILE *out)
 static bool fail(const struct err *err)
 {
 	log_err(LOG_ERROR, "reap_start", err);
-	fprintf(stderr, PROGRAM ": no clean-up, nothing was changed: %s\n", err_message(err));
+	fprintf(stderr, PROGRAM ": no clean-up: %s\n", err_message(err));
 	if (err_next(err)[0] != '\0')
 		fprintf(stderr, "  %s\n", err_next(err));
 	return false;
@@ -142,7 +143,8 @@ int main(int argc, char **argv)
 {
 	struct reap_options options = {.budget_ms = BUDGET_S * 1000};
 	log_open(PROGRAM, LOG_INFO);
-	umask(022); /* of files in workspaces; our own have explicit modes */
+	signal(SIGPIPE, SIG_IGN); /* a pass goes on when nobody reads what it says */
+	umask(022);               /* of files in workspaces; our own have explicit modes */
 	int status = parse(argc, argv, &options);
 	if (status >= 0)
 		return status;

@@ -195,7 +195,7 @@ void db_column_id(sqlite3_stmt *stmt, int column, char id[static ID_LEN + 1])
 	const char *text = (const char *)sqlite3_column_text(stmt, column);
 	id[0] = '\0';
 	if (text != NULL && strlen(text) <= ID_LEN)
-		strcpy(id, text);
+		memcpy(id, text, strlen(text) + 1);
 }
 
 int64_t db_read_ids(struct db *db, sqlite3_stmt *stmt, struct buf *ids, struct err *err)

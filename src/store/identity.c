@@ -25,7 +25,7 @@
 #include "base/buf.h"
 #include "base/fs.h"
 
-#define FILE_NAME     "spool.id"
+#define FILE_NAME     SPOOL_ID_FILE
 #define FILE_TEXT_LEN (ID_LEN + 1) /* the id and a newline */
 
 enum statement { GET, ADD, SET_WHOLE };

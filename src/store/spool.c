@@ -23,13 +23,22 @@
 
 /* Opens a directory that a setting names, or a part of it ("data/ in "), making its last component.
  * What the descriptor shows is checked, so nothing can be swapped in between. */
-static int open_setting(const char *path, const char *part, const char *setting, struct err *err)
+static int open_setting(const char *path, const char *part, const char *setting, bool may_make,
+			struct err *err)
 {
-	bool made = mkdir(path, 0700) == 0;
+	bool made = may_make && mkdir(path, 0700) == 0;
 	if (made)
 		chmod(path, 0700); /* whatever the umask took away */
 	AUTO_FD fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct stat st;
+	if (fd < 0 && errno == ENOENT && !may_make) {
+		err_set(err, ERR_UNAVAILABLE,
+			"%sthe directory that %s names is missing, though this spool had one; "
+			"nothing was changed",
+			part, setting);
+		err_hint(err, "Mount its disk or put it back where it was.");
+		return -1;
+	}
 	if (fd < 0 || fstat(fd, &st) != 0) {
 		err_set(err, ERR_UNAVAILABLE, "%sthe directory that %s names cannot be opened: %s",
 			part, setting, strerror(errno));
@@ -60,21 +69,24 @@ static int open_setting(const char *path, const char *part, const char *setting,
 	return TAKE_FD(fd);
 }
 
-/* Without SMCP_DATA_DIR it is SMCP_SPOOL/data: then that is the setting that people know of. */
-static int open_data(const struct conf *conf, struct err *err)
+/* A spool that was used before is not given an empty data directory: then a disk is not mounted, or
+ * somebody is just moving it. Without SMCP_DATA_DIR it is SMCP_SPOOL/data: then that is the setting
+ * that people know of. */
+static int open_data(int root_fd, const struct conf *conf, struct err *err)
 {
+	bool may_make = faccessat(root_fd, SPOOL_ID_FILE, F_OK, AT_SYMLINK_NOFOLLOW) != 0;
 	size_t len = strlen(conf->spool);
 	if (strncmp(conf->data_dir, conf->spool, len) == 0 &&
 	    strcmp(conf->data_dir + len, "/data") == 0)
-		return open_setting(conf->data_dir, "data/ in ", "SMCP_SPOOL", err);
-	return open_setting(conf->data_dir, "", "SMCP_DATA_DIR", err);
+		return open_setting(conf->data_dir, "data/ in ", "SMCP_SPOOL", may_make, err);
+	return open_setting(conf->data_dir, "", "SMCP_DATA_DIR", may_make, err);
 }
 
 bool spool_open(struct spool *spool, const struct conf *conf, struct err *err)
 {
 	*spool = (struct spool)SPOOL_INIT;
-	return (spool->root_fd = open_setting(conf->spool, "", "SMCP_SPOOL", err)) >= 0 &&
-	       (spool->data_fd = open_data(conf, err)) >= 0 &&
+	return (spool->root_fd = open_setting(conf->spool, "", "SMCP_SPOOL", true, err)) >= 0 &&
+	       (spool->data_fd = open_data(spool->root_fd, conf, err)) >= 0 &&
 	       (spool->run_fd = fs_make_dir(spool->root_fd, "run", err)) >= 0 &&
 	       (spool->tasks_fd = fs_make_dir(spool->root_fd, "tasks", err)) >= 0 &&
 	       (spool->keys_fd = fs_make_dir(spool->root_fd, "keys", err)) >= 0 &&

@@ -11,6 +11,8 @@
 #include "base/err.h"
 #include "base/util.h"
 
+#define SPOOL_ID_FILE "spool.id" /* of a spool that was used before; see identity.h */
+
 struct spool {
 	int root_fd;        /* SMCP_SPOOL */
 	int data_fd;        /* SMCP_DATA_DIR */

@@ -262,6 +262,7 @@ TEST(a_data_directory_that_is_not_mounted_is_refused_until_it_is)
 	check_ok();
 	AUTO_FREE char *away = xasprintf("%s/unmounted", dir);
 	ck_assert_int_eq(rename(conf.data_dir, away), 0);
+	ck_assert_int_eq(mkdir(conf.data_dir, 0700), 0); /* the mount point */
 	spool_close(&spool);
 	open_spool();
 	refused("not mounted", "Mount it");

@@ -551,12 +551,12 @@ TEST(rows_whose_ids_are_none_are_told_and_left_alone)
 		DAMAGED_SANDBOX("00000000000000000000000000000002", "..", "live"),
 		DAMAGED_SANDBOX("00000000000000000000000000000003f",
 				"00000000000000000000000000000003f", "live"),
-		"INSERT INTO task (id, sandbox_id, principal, origin, command, timeout_ms, state,"
-		" created_at, log_since) VALUES ('../../x', '../../x', 'default', 'job', 'x', 1,"
-		" 'running', 1, 0), ('../../y', '../../x', 'default', 'job', 'x', 1, 'failed', 1, "
-		"1)",
-		"INSERT INTO link (id, sandbox_id, principal, op, path, max_bytes, created_at,"
-		" expires_at) VALUES ('../x', '../../x', 'default', 'get', 'x', 1, 1, 1)",
+		("INSERT INTO task (id, sandbox_id, principal, origin, command, timeout_ms, state,"
+		 " created_at, log_since) VALUES ('../../x', '../../x', 'default', 'job', 'x', 1,"
+		 " 'running', 1, 0), ('../../y', '../../x', 'default', 'job', 'x', 1, 'failed', 1, "
+		 "1)"),
+		("INSERT INTO link (id, sandbox_id, principal, op, path, max_bytes, created_at,"
+		 " expires_at) VALUES ('../x', '../../x', 'default', 'get', 'x', 1, 1, 1)"),
 	};
 	reap_begin();
 	struct sandbox_row sound = kit_named("sound");

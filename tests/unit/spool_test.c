@@ -123,6 +123,20 @@ TEST(a_spool_that_cannot_be_made_says_which_setting)
 }
 TEST_END
 
+TEST(a_spool_that_was_used_before_is_given_no_empty_data_directory)
+{
+	setup();
+	AUTO_FREE char *mark = xasprintf("%s/spool.id", conf.spool);
+	AUTO_FREE char *away = xasprintf("%s/elsewhere", conf.spool);
+	close(open(mark, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	ck_assert_int_eq(rename(conf.data_dir, away), 0);
+	refused("data/ in the directory that SMCP_SPOOL names", "put it back");
+	ck_assert_int_ne(access(conf.data_dir, F_OK), 0);
+	ck_assert_int_eq(rename(away, conf.data_dir), 0);
+	teardown();
+}
+TEST_END
+
 TEST(files_of_a_sandbox_are_closed_to_others_and_open_to_itself)
 {
 	setup();
@@ -411,6 +425,7 @@ int main(void)
 		a_spool_that_others_can_enter_is_refused,
 		a_spool_of_another_user_is_refused,
 		a_spool_that_cannot_be_made_says_which_setting,
+		a_spool_that_was_used_before_is_given_no_empty_data_directory,
 		files_of_a_sandbox_are_closed_to_others_and_open_to_itself,
 		a_workspace_that_its_sandbox_closed_is_opened_up_again,
 		missing_files_are_not_found,
