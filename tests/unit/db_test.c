@@ -416,6 +416,7 @@ TEST(a_lock_that_is_held_too_long_is_busy_and_retryable)
 		struct db *db = db_open(path, &err);
 		AUTO_TX other = TX_INIT;
 		bool began = db != NULL && db_begin(db, &other, &err);
+		db_close(db);
 		_exit(!began && err.code == ERR_BUSY && err_retryable(err.code) ? 0 : 1);
 	}
 	int status;
