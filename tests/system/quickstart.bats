@@ -51,7 +51,7 @@ nothing_is_left() {
 	equal "$(find "$TEST_DIR/tmp" -name 'spoolbox-quickstart*')" ""
 }
 no_files_are_left() {
-	equal "$(find "$TEST_DIR/home/spool/data" -mindepth 1 -maxdepth 1 ! -name .trash)" ""
+	equal "$(find "$TEST_DIR/home/spool/data" -mindepth 1 -maxdepth 1 ! -name .trash ! -name spool.id)" ""
 }
 
 # The line that says how to look after the service, run as it is printed.
