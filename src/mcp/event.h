@@ -1,7 +1,7 @@
 /*
  * Changes that listeners are told of (subscriptions/listen, modern era). Each listener keeps one
  * worker busy, so an endpoint offers this only with workers to spare; the product does not
- * (doc/protocol.md), the conformance fixture does.
+ * (doc/design.md), the conformance fixture does.
  */
 #ifndef SPOOLBOX_MCP_EVENT_H
 #define SPOOLBOX_MCP_EVENT_H
