@@ -51,9 +51,13 @@ static void report(struct doctor *doctor, enum verdict verdict, const char *fmt,
 
 static void report_err(struct doctor *doctor, const char *what, const struct err *err)
 {
-	report(doctor, FAIL, "%s: %s%s%s%s%s. %s", what, err_message(err),
-	       err->trace[0] != '\0' ? " (" : "", err->trace, err->sys != 0 ? ": " : "",
-	       err->sys != 0 ? strerror(err->sys) : "", err_next(err));
+	AUTO_BUF details = BUF_INIT;
+	buf_puts(&details, err->trace);
+	if (err->sys != 0)
+		buf_printf(&details, "%s%s", details.len > 0 ? ": " : "", strerror(err->sys));
+	report(doctor, FAIL, "%s: %s%s%s%s. %s", what, err_message(err),
+	       details.len > 0 ? " (" : "", buf_str(&details), details.len > 0 ? ")" : "",
+	       err_next(err));
 }
 
 static void check_user(struct doctor *doctor)
