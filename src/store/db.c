@@ -193,7 +193,8 @@ int db_change(struct db *db, sqlite3_stmt *stmt, struct err *err)
 void db_column_id(sqlite3_stmt *stmt, int column, char id[static ID_LEN + 1])
 {
 	const char *text = (const char *)sqlite3_column_text(stmt, column);
-	id[0] = '\0';
+	memset(id, 0,
+	       ID_LEN + 1); /* ids are compared whole, damaged ones that are shorter as well */
 	if (text != NULL && strlen(text) <= ID_LEN)
 		memcpy(id, text, strlen(text) + 1);
 }

@@ -308,7 +308,7 @@ TEST_END
 /* A file system that has bytes but hardly any inodes; false where nobody may mount one. */
 static bool mount_small(const char *dir)
 {
-	if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+	if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) != 0)
 		return false;
 	return mount("tmpfs", dir, "tmpfs", 0, "size=64m,nr_inodes=1100,mode=0700") == 0;
 }
