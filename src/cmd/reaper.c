@@ -45,7 +45,7 @@ static void print_usage(FILE *out)
 static bool fail(const struct err *err)
 {
 	log_err(LOG_ERROR, "reap_start", err);
-	fprintf(stderr, PROGRAM ": no clean-up: %s\n", err_message(err));
+	fprintf(stderr, PROGRAM ": no clean-up, nothing was changed: %s\n", err_message(err));
 	if (err_next(err)[0] != '\0')
 		fprintf(stderr, "  %s\n", err_next(err));
 	return false;
