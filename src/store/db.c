@@ -182,12 +182,16 @@ bool db_run(struct db *db, sqlite3_stmt *stmt, int *changes, struct err *err)
 	return true;
 }
 
-int db_change(struct db *db, sqlite3_stmt *stmt, struct err *err)
+int db_changes(struct db *db, sqlite3_stmt *stmt, struct err *err)
 {
 	int changes = 0;
-	if (!db_run(db, stmt, &changes, err))
-		return -1;
-	return changes > 0;
+	return db_run(db, stmt, &changes, err) ? changes : -1;
+}
+
+int db_change(struct db *db, sqlite3_stmt *stmt, struct err *err)
+{
+	int changes = db_changes(db, stmt, err);
+	return changes > 0 ? 1 : changes;
 }
 
 void db_column_id(sqlite3_stmt *stmt, int column, char id[static ID_LEN + 1])

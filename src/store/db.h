@@ -45,6 +45,8 @@ bool db_run(struct db *db, sqlite3_stmt *stmt, int *changes, struct err *err) MU
 
 /* Runs a statement that changes one row or none: 1, 0, or -1 with err. */
 int db_change(struct db *db, sqlite3_stmt *stmt, struct err *err);
+/* Runs a statement that changes any number of rows: that number, or -1 with err. */
+int db_changes(struct db *db, sqlite3_stmt *stmt, struct err *err);
 
 /* Column as xstrdup'ed text; NULL for NULL. */
 char *db_column_dup(sqlite3_stmt *stmt, int column);

@@ -180,12 +180,11 @@ int row_link_delete_of_sandbox(struct db *db, const char *sandbox_id, int64_t li
 			       struct err *err)
 {
 	AUTO_STMT *stmt = db_prepare(db, sql[DELETE_OF_SANDBOX], err);
-	int changes = 0;
 	if (stmt == NULL)
 		return -1;
 	db_bind_text(stmt, ":sandbox_id", sandbox_id);
 	db_bind_int(stmt, ":limit", limit);
-	return db_run(db, stmt, &changes, err) ? changes : -1;
+	return db_changes(db, stmt, err);
 }
 
 int row_link_reset(struct db *db, int64_t latest, int64_t now, int64_t limit, struct err *err)
@@ -199,11 +198,10 @@ int row_link_reset(struct db *db, int64_t latest, int64_t now, int64_t limit, st
 	if (rc != 1)
 		return rc;
 	AUTO_STMT *stmt = db_prepare(db, sql[RESET], err);
-	int changes = 0;
 	if (stmt == NULL)
 		return -1;
 	db_bind_int(stmt, ":latest", latest);
 	db_bind_int(stmt, ":now", now);
 	db_bind_int(stmt, ":limit", limit);
-	return db_run(db, stmt, &changes, err) ? changes : -1;
+	return db_changes(db, stmt, err);
 }

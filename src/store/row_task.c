@@ -395,11 +395,10 @@ int row_task_reset_logs(struct db *db, int64_t latest, int64_t now, int64_t limi
 	if (rc != 1)
 		return rc;
 	AUTO_STMT *stmt = db_prepare(db, sql[RESET_LOGS], err);
-	int changes = 0;
 	if (stmt == NULL)
 		return -1;
 	db_bind_int(stmt, ":latest", latest);
 	db_bind_int(stmt, ":now", now);
 	db_bind_int(stmt, ":limit", limit);
-	return db_run(db, stmt, &changes, err) ? changes : -1;
+	return db_changes(db, stmt, err);
 }
