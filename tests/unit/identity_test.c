@@ -455,6 +455,7 @@ TEST(of_two_databases_that_claim_a_new_spool_at_once_one_gets_it)
 			struct err err;
 			char *path = xasprintf("%s/%d.db", dir, i);
 			bool ok = (db = db_open(path, &err)) != NULL;
+			free(path);
 			ok = ok && identity_check(&spool, db, &err);
 			_exit(ok ? 0 : 1);
 		}
