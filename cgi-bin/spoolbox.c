@@ -11,7 +11,7 @@
 #include "base/num.h"
 #include "base/proc.h"
 #include "base/user.h"
-#include "box/app.h"
+#include "box/python_pool.h"
 #include "mcp/product.h"
 #include "web/fcgi.h"
 #include "web/prefork.h"
@@ -74,11 +74,18 @@ static void serve(void *ctx, const struct http_request *request, const struct ht
 		       NULL);
 }
 
+static void settle(void *ctx)
+{
+	struct service *service = ctx;
+	if (service->ready)
+		python_pool_settle(&service->app);
+}
+
 static int work(void *ctx)
 {
 	struct service *service = ctx;
 	ensure_service(service);
-	int status = fcgi_run(serve, service);
+	int status = fcgi_run(serve, settle, service);
 	if (service->ready)
 		close_service(service);
 	return status;

@@ -1,13 +1,9 @@
-/*
- * The settings table and its reader. To add a setting: a member in struct conf and a row here;
- * README's table is printed from it by `spoolbox config --readme`.
- */
-#include "base/conf.h"
+/* Reads what the table of settings (conf_table.c) names, from the environment and the env file. */
+#include "base/conf_part.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,129 +12,23 @@
 #include "base/num.h"
 #include "base/text.h"
 
-#define KIB      1024LL
-#define MIB      (1024 * KIB)
-#define GIB      (1024 * MIB)
-#define TIB      (1024 * GIB)
-#define DAY      86400LL
-#define TEXT_MAX 4096 /* longest value of a setting */
-
-enum type { TEXT, SECRET, TOKEN, PATH, URL, COUNT, SIZE, SECONDS, CORES, NETWORK, CONFIRM, LEVEL };
-
 static const char *const type_names[] = {
-	[TEXT] = "text",       [SECRET] = "secret", [TOKEN] = "secret", [PATH] = "absolute path",
-	[URL] = "http(s) URL", [COUNT] = "count",   [SIZE] = "bytes",   [SECONDS] = "seconds",
-	[CORES] = "cores",     [NETWORK] = "level", [CONFIRM] = "word", [LEVEL] = "log level",
+	[CONF_TEXT] = "text",          [CONF_SECRET] = "secret",   [CONF_TOKEN] = "secret",
+	[CONF_PATH] = "absolute path", [CONF_URL] = "http(s) URL", [CONF_COUNT] = "count",
+	[CONF_SIZE] = "bytes",         [CONF_SECONDS] = "seconds", [CONF_CORES] = "cores",
+	[CONF_NETWORK] = "level",      [CONF_CONFIRM] = "word",    [CONF_SWITCH] = "word",
+	[CONF_LEVEL] = "log level",
 };
-
-struct setting {
-	const char *name;
-	enum type type;
-	size_t offset;
-	const char *fallback; /* text that is parsed like a given value; NULL: none */
-	const char *shown;    /* default as shown when fallback does not say it */
-	int64_t min, max;
-	const char *help;
-	const char *note; /* always true of this setting; see conf_view */
-};
-
-#define FIELD(member) offsetof(struct conf, member)
-
-static const struct setting settings[] = {
-	{"SMCP_TOKEN", TOKEN, FIELD(token), NULL, "keys/token in the spool", 16, TEXT_MAX,
-	 "Bearer token that clients send."},
-	{"SMCP_SIGNING_KEY", SECRET, FIELD(signing_key), NULL, "keys/link in the spool", 16,
-	 TEXT_MAX, "Secret that signs file links."},
-	{"SMCP_PUBLIC_BASE_URL", URL, FIELD(public_url), NULL, "http://127.0.0.1:SMCP_PORT", 0, 0,
-	 "Address under which clients reach this server; file links start with it."},
-	{"SMCP_ALLOWED_ORIGINS", TEXT, FIELD(allowed_origins), NULL, "", 0, TEXT_MAX,
-	 "Web origins that may call /mcp from a browser, separated by commas."},
-	{"SMCP_HOST", TEXT, FIELD(host), "127.0.0.1", NULL, 1, 255,
-	 "Address that `spoolbox serve` listens on.",
-	 "Only `spoolbox serve` uses it; your own web server has its own setting."},
-	{"SMCP_PORT", COUNT, FIELD(port), "8000", NULL, 1, 65535,
-	 "Port that `spoolbox serve` listens on.",
-	 "Only `spoolbox serve` uses it; your own web server has its own setting."},
-	{"SMCP_WORKERS", COUNT, FIELD(workers), "4", NULL, 1, 256,
-	 "Worker processes per pool that `spoolbox serve` starts.",
-	 "Only `spoolbox serve` uses it; your own web server has its own setting."},
-	{"SMCP_SPOOL", PATH, FIELD(spool), "/var/lib/spoolbox", NULL, 1, 1024,
-	 "Directory that holds all state."},
-	{"SMCP_DATA_DIR", PATH, FIELD(data_dir), NULL, "SMCP_SPOOL/data", 1, 1024,
-	 "Directory that holds the sandboxes' files."},
-	{"SMCP_STATE_DB", PATH, FIELD(state_db), NULL, "SMCP_SPOOL/state.db", 1, 1024,
-	 "The SQLite database."},
-	{"SMCP_RUNTIME", TEXT, FIELD(runtime), "bwrap", NULL, 1, 64,
-	 "Program that holds sandboxes: bwrap (bubblewrap)."},
-	{"SMCP_BASE_IMAGE", TEXT, FIELD(base_image), "base", NULL, 1, 1024,
-	 "Template of new sandboxes: base (this machine's /usr)."},
-	{"SMCP_SANDBOX_NETWORK", NETWORK, FIELD(network), "loopback", NULL, 0, 0,
-	 "Network of sandboxes: loopback or none."},
-	{"SMCP_MEM_LIMIT", SIZE, FIELD(mem_limit), "2g", NULL, 16 * MIB, 16 * TIB,
-	 "Memory that one process in a sandbox may allocate for itself.",
-	 "Per process, and without what processes share: the sum is not bounded in this version."},
-	{"SMCP_CPUS", CORES, FIELD(cpus_milli), "2", NULL, 10, 1024000,
-	 "Processor cores of a sandbox.",
-	 "No effect in this version: processor time is shared equally by the system."},
-	{"SMCP_PIDS_LIMIT", COUNT, FIELD(pids_limit), "512", NULL, 16, 65536,
-	 "Processes and threads of a sandbox."},
-	{"SMCP_OPEN_FILES", COUNT, FIELD(open_files), "4096", NULL, 64, 1048576,
-	 "Open files of one process in a sandbox."},
-	{"SMCP_FILE_SIZE", SIZE, FIELD(file_size), "10g", NULL, MIB, 16 * TIB,
-	 "Largest file that a process in a sandbox can write."},
-	{"SMCP_TMP_SIZE", SIZE, FIELD(tmp_size), "256m", NULL, MIB, TIB,
-	 "Size of a sandbox's /tmp, which lives in memory."},
-	{"SMCP_MAX_SANDBOXES", COUNT, FIELD(max_sandboxes), "20", NULL, 1, 100000,
-	 "Sandboxes at a time, running or stopped."},
-	{"SMCP_SANDBOX_TTL", SECONDS, FIELD(sandbox_ttl), "3600", NULL, 60, 365 * DAY,
-	 "Lifetime of a sandbox that was created without a name, from its last use."},
-	{"SMCP_IDLE_STOP_SECONDS", SECONDS, FIELD(idle_stop), "7200", NULL, 1, 3650 * DAY,
-	 "Idle time after which a sandbox is stopped; its files stay."},
-	{"SMCP_IDLE_REMOVE_SECONDS", SECONDS, FIELD(idle_remove), "604800", NULL, 1, 3650 * DAY,
-	 "Idle time after which a sandbox goes with its files; kept files, from the destroy on."},
-	{"SMCP_GC_INTERVAL_SECONDS", SECONDS, FIELD(gc_interval), "300", NULL, 1, 3650 * DAY,
-	 "Time between two clean-ups.",
-	 "Only `spoolbox serve` uses it; otherwise cron starts spoolbox-reaper at its own times."},
-	{"SMCP_EXEC_TIMEOUT", SECONDS, FIELD(exec_timeout), "60", NULL, 1, 3600,
-	 "Time that exec gives a command when the caller names none."},
-	{"SMCP_EXEC_WAIT", SECONDS, FIELD(exec_wait), "25", NULL, 1, 3600,
-	 "Time that an exec call waits; a command that takes longer goes on as a background task."},
-	{"SMCP_JOB_TIMEOUT", SECONDS, FIELD(job_timeout), "3600", NULL, 1, 365 * DAY,
-	 "Time that run_background gives a task when the caller names none."},
-	{"SMCP_JOB_LOG_RETENTION", SECONDS, FIELD(job_log_retention), "86400", NULL, 1, 3650 * DAY,
-	 "How long the log of a finished task is kept."},
-	{"SMCP_URL_TTL", SECONDS, FIELD(url_ttl), "3600", NULL, 1, 7 * DAY,
-	 "Lifetime of a file link when the caller names none."},
-	{"SMCP_READ_TEXT_MAX_BYTES", SIZE, FIELD(read_text_max), "200000", NULL, KIB, 16 * MIB,
-	 "Most text that one read_text call returns."},
-	{"SMCP_STDOUT_BYTES", SIZE, FIELD(stdout_max), "32k", NULL, KIB, 4 * MIB,
-	 "Most standard output that one exec call returns."},
-	{"SMCP_STDERR_BYTES", SIZE, FIELD(stderr_max), "8k", NULL, KIB, 4 * MIB,
-	 "Most error output that one exec call returns."},
-	{"SMCP_MAX_BODY_BYTES", SIZE, FIELD(max_body), "4m", NULL, 64 * KIB, 256 * MIB,
-	 "Largest request to /mcp."},
-	{"SMCP_MAX_UPLOAD_BYTES", SIZE, FIELD(max_upload), "10g", NULL, KIB, 16 * TIB,
-	 "Largest file that can be uploaded."},
-	{"SMCP_MIN_FREE_BYTES", SIZE, FIELD(min_free), "256m", NULL, 0, 16 * TIB,
-	 "Disk space that stays free: below it uploads and new sandboxes are refused."},
-	{"SMCP_CONFIRM_DESTROY", CONFIRM, FIELD(confirm_destroy), "never", NULL, 0, 0,
-	 "When destroy_sandbox and kill_sandbox ask the person first: never, or files (before "
-	 "files are deleted). Clients that cannot ask a person are served without."},
-	{"SMCP_LOG_LEVEL", LEVEL, FIELD(log_level), "info", NULL, 0, 0,
-	 "What is logged: error, warn, info or debug."},
-};
-
-_Static_assert(ARRAY_LEN(settings) <= CONF_SETTINGS_MAX, "raise CONF_SETTINGS_MAX");
 
 #define ENV_FILE_SETTING "SMCP_ENV_FILE" /* where the env file is; from the environment only */
 
-static bool is_secret(const struct setting *s)
+static bool is_secret(const struct conf_setting *s)
 {
-	return s->type == SECRET || s->type == TOKEN;
+	return s->type == CONF_SECRET || s->type == CONF_TOKEN;
 }
 
 /* The value as a message may show it. */
-static void quote(struct buf *out, const struct setting *s, const char *text)
+static void quote(struct buf *out, const struct conf_setting *s, const char *text)
 {
 	if (is_secret(s))
 		buf_printf(out, "(%zu characters)", strlen(text));
@@ -146,7 +36,8 @@ static void quote(struct buf *out, const struct setting *s, const char *text)
 		text_quote(out, text, strlen(text), 64);
 }
 
-static bool refuse(struct err *err, const struct setting *s, const char *text, const char *allowed)
+static bool refuse(struct err *err, const struct conf_setting *s, const char *text,
+		   const char *allowed)
 {
 	AUTO_BUF shown = BUF_INIT;
 	quote(&shown, s, text);
@@ -156,7 +47,7 @@ static bool refuse(struct err *err, const struct setting *s, const char *text, c
 			s->name);
 }
 
-static bool refuse_range(struct err *err, const struct setting *s, const char *text,
+static bool refuse_range(struct err *err, const struct conf_setting *s, const char *text,
 			 const char *what)
 {
 	AUTO_BUF allowed = BUF_INIT;
@@ -164,7 +55,8 @@ static bool refuse_range(struct err *err, const struct setting *s, const char *t
 	return refuse(err, s, text, buf_str(&allowed));
 }
 
-static bool set_text(struct conf *conf, const struct setting *s, const char *text, struct err *err)
+static bool set_text(struct conf *conf, const struct conf_setting *s, const char *text,
+		     struct err *err)
 {
 	size_t len = strlen(text);
 	if ((int64_t)len < s->min || (int64_t)len > s->max)
@@ -174,7 +66,8 @@ static bool set_text(struct conf *conf, const struct setting *s, const char *tex
 }
 
 /* b64token of RFC 6750: a client can send it as one word behind "Bearer". */
-static bool set_token(struct conf *conf, const struct setting *s, const char *text, struct err *err)
+static bool set_token(struct conf *conf, const struct conf_setting *s, const char *text,
+		      struct err *err)
 {
 	size_t len = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 				  "-._~+/");
@@ -201,7 +94,8 @@ static bool is_hidden_from_sandboxes(const char *path)
 	       strncmp(checked, "/usr/local/etc/", strlen("/usr/local/etc/")) == 0;
 }
 
-static bool set_path(struct conf *conf, const struct setting *s, const char *text, struct err *err)
+static bool set_path(struct conf *conf, const struct conf_setting *s, const char *text,
+		     struct err *err)
 {
 	if (text[0] != '/')
 		return refuse(err, s, text, "an absolute path");
@@ -210,7 +104,8 @@ static bool set_path(struct conf *conf, const struct setting *s, const char *tex
 	return set_text(conf, s, text, err);
 }
 
-static bool set_url(struct conf *conf, const struct setting *s, const char *text, struct err *err)
+static bool set_url(struct conf *conf, const struct conf_setting *s, const char *text,
+		    struct err *err)
 {
 	bool http = strncmp(text, "http://", 7) == 0;
 	bool https = strncmp(text, "https://", 8) == 0;
@@ -225,19 +120,21 @@ static bool set_url(struct conf *conf, const struct setting *s, const char *text
 	return true;
 }
 
-static bool set_number(struct conf *conf, const struct setting *s, const char *text,
+static bool set_number(struct conf *conf, const struct conf_setting *s, const char *text,
 		       struct err *err)
 {
 	int64_t *to = (int64_t *)((char *)conf + s->offset);
-	if (s->type == SIZE)
+	if (s->type == CONF_SIZE)
 		return num_parse_size(text, s->min, s->max, to) ||
 		       refuse_range(err, s, text, "a number of bytes (suffix k, m, g or t)");
 	return num_parse_int(text, s->min, s->max, to) ||
-	       refuse_range(err, s, text, s->type == SECONDS ? "a number of seconds" : "a number");
+	       refuse_range(err, s, text,
+			    s->type == CONF_SECONDS ? "a number of seconds" : "a number");
 }
 
 /* "2" or "0.5": kept in thousandths. */
-static bool set_cores(struct conf *conf, const struct setting *s, const char *text, struct err *err)
+static bool set_cores(struct conf *conf, const struct conf_setting *s, const char *text,
+		      struct err *err)
 {
 	AUTO_FREE char *whole = xstrdup(text);
 	int64_t units = 0, thousandths = 0;
@@ -271,7 +168,7 @@ static const struct {
 	 "Accepted from the settings of other programs; sandboxes get loopback, not the internet."},
 };
 
-static bool set_network(struct conf *conf, const struct setting *s, const char *text,
+static bool set_network(struct conf *conf, const struct conf_setting *s, const char *text,
 			struct err *err)
 {
 	for (size_t i = 0; i < ARRAY_LEN(networks); i++) {
@@ -283,7 +180,7 @@ static bool set_network(struct conf *conf, const struct setting *s, const char *
 	return refuse(err, s, text, "loopback or none (bridge is read as loopback)");
 }
 
-static bool set_confirm(struct conf *conf, const struct setting *s, const char *text,
+static bool set_confirm(struct conf *conf, const struct conf_setting *s, const char *text,
 			struct err *err)
 {
 	bool files = strcmp(text, "files") == 0;
@@ -293,7 +190,18 @@ static bool set_confirm(struct conf *conf, const struct setting *s, const char *
 	return true;
 }
 
-static bool set_level(struct conf *conf, const struct setting *s, const char *text, struct err *err)
+static bool set_switch(struct conf *conf, const struct conf_setting *s, const char *text,
+		       struct err *err)
+{
+	bool on = strcmp(text, "on") == 0;
+	if (!on && strcmp(text, "off") != 0)
+		return refuse(err, s, text, "off or on");
+	*(bool *)((char *)conf + s->offset) = on;
+	return true;
+}
+
+static bool set_level(struct conf *conf, const struct conf_setting *s, const char *text,
+		      struct err *err)
 {
 	enum log_level level;
 	if (!log_level_parse(text, &level))
@@ -302,14 +210,17 @@ static bool set_level(struct conf *conf, const struct setting *s, const char *te
 	return true;
 }
 
-static bool set(struct conf *conf, const struct setting *s, const char *text, struct err *err)
+static bool set(struct conf *conf, const struct conf_setting *s, const char *text, struct err *err)
 {
-	static bool (*const setters[])(struct conf *, const struct setting *, const char *,
+	static bool (*const setters[])(struct conf *, const struct conf_setting *, const char *,
 				       struct err *) = {
-		[TEXT] = set_text,       [SECRET] = set_text,     [TOKEN] = set_token,
-		[PATH] = set_path,       [URL] = set_url,         [COUNT] = set_number,
-		[SIZE] = set_number,     [SECONDS] = set_number,  [CORES] = set_cores,
-		[NETWORK] = set_network, [CONFIRM] = set_confirm, [LEVEL] = set_level,
+		[CONF_TEXT] = set_text,       [CONF_SECRET] = set_text,
+		[CONF_TOKEN] = set_token,     [CONF_PATH] = set_path,
+		[CONF_URL] = set_url,         [CONF_COUNT] = set_number,
+		[CONF_SIZE] = set_number,     [CONF_SECONDS] = set_number,
+		[CONF_CORES] = set_cores,     [CONF_NETWORK] = set_network,
+		[CONF_CONFIRM] = set_confirm, [CONF_SWITCH] = set_switch,
+		[CONF_LEVEL] = set_level,
 	};
 	return setters[s->type](conf, s, text, err);
 }
@@ -317,12 +228,12 @@ static bool set(struct conf *conf, const struct setting *s, const char *text, st
 /* --- where values come from
  * -------------------------------------------------------------------------- */
 
-static const struct setting *find(const char *name, size_t *index)
+static const struct conf_setting *find(const char *name, size_t *index)
 {
-	for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
-		if (strcmp(settings[i].name, name) == 0) {
+	for (size_t i = 0; i < conf_setting_count; i++) {
+		if (strcmp(conf_settings[i].name, name) == 0) {
 			*index = i;
-			return &settings[i];
+			return &conf_settings[i];
 		}
 	}
 	return NULL;
@@ -412,11 +323,11 @@ bool conf_load(struct conf *conf, struct err *err)
 	if (!read_file(conf, err))
 		return false;
 	read_environment(conf);
-	for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
+	for (size_t i = 0; i < conf_setting_count; i++) {
 		const char *text = conf->texts[i];
 		if (text == NULL || *text == '\0')
-			text = settings[i].fallback;
-		if (text != NULL && !set(conf, &settings[i], text, err))
+			text = conf_settings[i].fallback;
+		if (text != NULL && !set(conf, &conf_settings[i], text, err))
 			return false;
 	}
 	derive(conf);
@@ -432,12 +343,12 @@ static void wipe(char *s)
 
 void conf_finish(struct conf *conf)
 {
-	for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
-		enum type type = settings[i].type;
+	for (size_t i = 0; i < conf_setting_count; i++) {
+		enum conf_type type = conf_settings[i].type;
 		wipe(conf->texts[i]);
-		if (is_secret(&settings[i]) || type == TEXT || type == PATH || type == URL ||
-		    type == LEVEL)
-			wipe(*(char **)((char *)conf + settings[i].offset));
+		if (is_secret(&conf_settings[i]) || type == CONF_TEXT || type == CONF_PATH ||
+		    type == CONF_URL || type == CONF_LEVEL)
+			wipe(*(char **)((char *)conf + conf_settings[i].offset));
 	}
 	free(conf->unknown);
 	memset(conf, 0, sizeof(*conf));
@@ -447,17 +358,17 @@ void conf_finish(struct conf *conf)
 
 static const char *note_of(const struct conf *conf, size_t index)
 {
-	const struct setting *s = &settings[index];
+	const struct conf_setting *s = &conf_settings[index];
 	const char *text = conf->texts[index];
 	if (text == NULL)
 		return s->note;
-	if (s->type == NETWORK) {
+	if (s->type == CONF_NETWORK) {
 		for (size_t i = 0; i < ARRAY_LEN(networks); i++) {
 			if (strcmp(text, networks[i].word) == 0)
 				return networks[i].note;
 		}
 	}
-	if (s->offset == FIELD(base_image) && strcmp(text, "base") != 0)
+	if (s->offset == CONF_FIELD(base_image) && strcmp(text, "base") != 0)
 		return "Names a container image in other programs; here every sandbox gets the "
 		       "template base.";
 	return s->note;
@@ -465,7 +376,7 @@ static const char *note_of(const struct conf *conf, size_t index)
 
 static const char *value_of(const struct conf *conf, size_t index, struct buf *scratch)
 {
-	const struct setting *s = &settings[index];
+	const struct conf_setting *s = &conf_settings[index];
 	const char *text = conf->texts[index];
 	bool given = text != NULL && *text != '\0';
 	if (is_secret(s))
@@ -484,8 +395,8 @@ void conf_each(const struct conf *conf, conf_visit *visit, void *ctx)
 	static const char *const source_names[] = {[CONF_DEFAULT] = "default",
 						   [CONF_FILE] = "file",
 						   [CONF_ENVIRONMENT] = "environment"};
-	for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
-		const struct setting *s = &settings[i];
+	for (size_t i = 0; i < conf_setting_count; i++) {
+		const struct conf_setting *s = &conf_settings[i];
 		AUTO_BUF scratch = BUF_INIT;
 		struct conf_view view = {
 			.name = s->name,

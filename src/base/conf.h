@@ -1,5 +1,5 @@
 /*
- * Settings. One table (conf.c) names each setting, its type, default, range and help text;
+ * Settings. One table (conf_table.c) names each setting, its type, default, range and help text;
  * parsing, `spoolbox config`, the README table and the error messages come from it. Values
  * come from the environment, then from the env file (SMCP_ENV_FILE, else
  * SYSCONFDIR/spoolbox.env when it is there), then from the default.
@@ -56,6 +56,11 @@ struct conf {
 	int64_t read_text_max;
 	int64_t stdout_max;
 	int64_t stderr_max;
+	int64_t python_warm;
+	int64_t python_idle;
+	int64_t python_images;
+	char *python_artifacts; /* endings, separated by blanks or commas */
+	bool python_guard;
 	int64_t max_body;
 	int64_t max_upload;
 	int64_t min_free;

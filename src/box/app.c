@@ -11,7 +11,7 @@
 #include "store/identity.h"
 
 #define TOKEN_FILE       "token"
-#define TOKEN_FILE_MAX   4096 /* longest token; conf.c allows as much for SMCP_TOKEN */
+#define TOKEN_FILE_MAX   4096 /* longest token; conf_table.c allows as much for SMCP_TOKEN */
 #define TOKEN_MADE_BYTES 32   /* 256 random bits */
 #define LINK_KEY_FILE    "link"
 #define STATE_KEY_FILE   "state"
@@ -159,6 +159,7 @@ bool app_open_db(struct app *app, struct err *err)
 bool app_open(struct app *app, const struct conf *conf, struct err *err)
 {
 	*app = (struct app){.conf = conf, .spool = SPOOL_INIT};
+	app->fonts_path = xasprintf("%s/" SPOOL_FONTS_NAME, conf->spool);
 	if (sodium_init() < 0)
 		return err_set(err, ERR_UNAVAILABLE, "libsodium found no source of random numbers");
 	if (pick_runtime(app, err) && spool_open(&app->spool, conf, err) && load_token(app, err) &&
@@ -175,6 +176,7 @@ void app_close(struct app *app)
 	if (app->token != NULL)
 		sodium_memzero(app->token, strlen(app->token));
 	free(app->token);
+	free(app->fonts_path);
 	sodium_memzero(&app->link_key, sizeof(app->link_key));
 	sodium_memzero(app->state_keys, sizeof(app->state_keys));
 	*app = (struct app){.spool = SPOOL_INIT};

@@ -1,11 +1,13 @@
 /*
  * What every verb needs: settings, database, spool, keys and the runtime driver. Opened once
- * per process; nothing in it changes afterwards but the session, which begins later.
+ * per process; nothing in it changes afterwards but the session, which begins later, and what
+ * python_pool.h notes.
  */
 #ifndef SPOOLBOX_BOX_APP_H
 #define SPOOLBOX_BOX_APP_H
 
 #include "base/conf.h"
+#include "base/id.h"
 #include "run/runtime.h"
 #include "store/db.h"
 #include "store/sign.h"
@@ -19,9 +21,18 @@ struct app {
 	/* For what clients keep for us: keys/state, and keys/state.old when there is one. */
 	struct sign_key state_keys[2];
 	size_t state_key_count;
+	char *fonts_path; /* of python_fonts.h */
 	char *token; /* SMCP_TOKEN or keys/token; NULL: none is set and every call is refused */
 	const struct runtime *runtime;
 	const char *session_id; /* the stdio session that this process serves; NULL: none */
+
+	/* What python_pool_settle has to do. */
+	bool python_used;             /* a ready sandbox was asked for */
+	const char *python_principal; /* by this one; as of app_authenticate */
+	struct app_released {
+		char id[ID_LEN + 1]; /* "": none */
+		bool keep_files;
+	} python_released;
 };
 
 /* On failure nothing stays open. */

@@ -1,7 +1,9 @@
-/* See idle.h. Pure but for the look at the lock. */
+/* See idle.h. Pure but for the looks at the lock and at Python sessions. */
 #include "box/idle.h"
 
+#include "base/log.h"
 #include "box/incarnation.h"
+#include "store/row_python.h"
 
 /* 2020-01-01: no sandbox is older than the program. A clock that was not set yet stamps 1970. */
 #define EARLIEST_AT 1577836800000LL
@@ -38,9 +40,30 @@ static bool due(const struct timeline *timeline, int64_t stamp_at, int64_t age_m
 	return age_ms > 0 && timeline_age(timeline, stamp_at) >= age_ms;
 }
 
-void idle_from(const struct conf *conf, const struct timeline *timeline,
+/* A session that is not idle yet puts the stop off. When nobody knows, there is none. */
+static void spare_python(const struct app *app, const struct timeline *timeline,
+			 const struct sandbox_row *row, struct idle *idle)
+{
+	struct err err = ERR_INIT;
+	int64_t python_at = 0;
+	int64_t used_at = row_python_last_used(app->db, row->id, &err);
+	if (used_at < 0) {
+		log_err(LOG_WARN, "idle_python", &err);
+		idle->stop_due = false;
+		idle->stop_at = 0;
+	}
+	if (used_at <= 0)
+		return;
+	if (!due(timeline, used_at, app->conf->python_idle * 1000, &python_at))
+		idle->stop_due = false;
+	if (idle->stop_at < python_at)
+		idle->stop_at = python_at;
+}
+
+void idle_from(const struct app *app, const struct timeline *timeline,
 	       const struct sandbox_row *row, struct idle *idle)
 {
+	const struct conf *conf = app->conf;
 	bool is_live = row->state == SANDBOX_LIVE;
 	int64_t remove_ms = conf->idle_remove * 1000;
 	*idle = (struct idle){.since = is_live ? row->last_used_at : row->ended_at};
@@ -55,6 +78,8 @@ void idle_from(const struct conf *conf, const struct timeline *timeline,
 		idle->remove_due = due(timeline, idle->since, remove_ms, &idle->remove_at);
 	if (is_live)
 		idle->stop_due = due(timeline, idle->since, conf->idle_stop * 1000, &idle->stop_at);
+	if (idle->stop_at > 0)
+		spare_python(app, timeline, row, idle);
 	/* What goes before it would be stopped is never stopped. */
 	if (idle->remove_at > 0 && idle->stop_at >= idle->remove_at)
 		idle->stop_at = 0;
@@ -63,7 +88,7 @@ void idle_from(const struct conf *conf, const struct timeline *timeline,
 void idle_of(const struct app *app, const struct timeline *timeline, const struct sandbox_row *row,
 	     struct idle *idle)
 {
-	idle_from(app->conf, timeline, row, idle);
+	idle_from(app, timeline, row, idle);
 	if (row->state != SANDBOX_LIVE || !incarnation_is_used(app, row->id))
 		return;
 	idle->in_use = true;

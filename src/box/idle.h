@@ -10,11 +10,12 @@
  * task, and processes that a command left running.
  *
  * What follows: after SMCP_IDLE_STOP_SECONDS a sandbox is stopped, its files stay and the next use
- * starts it again; after SMCP_IDLE_REMOVE_SECONDS it goes with its files. One with a lifetime
- * (timeout, or a made-up name) goes when that is over instead, be that sooner or later; its
- * lifetime is renewed by commands and file calls, not by tasks (seeds 000/001). Files that a
- * destroy kept go after the same time as an idle sandbox, counted from the destroy. Ages are those
- * of timeline.h.
+ * starts it again, but not while it holds a Python session that was used within
+ * SMCP_PYTHON_IDLE_SECONDS, whose variables would be lost; after SMCP_IDLE_REMOVE_SECONDS it goes
+ * with its files. One with a lifetime (timeout, or a made-up name) goes when that is over instead,
+ * be that sooner or later; its lifetime is renewed by commands and file calls, not by tasks (seeds
+ * 000/001). Files that a destroy kept go after the same time as an idle sandbox, counted from the
+ * destroy. Ages are those of timeline.h.
  *
  * Nothing is due for a row whose stamps cannot be true.
  */
@@ -39,7 +40,7 @@ struct idle {
 void idle_of(const struct app *app, const struct timeline *timeline, const struct sandbox_row *row,
 	     struct idle *idle);
 /* The same as if nobody used it now: for who holds its lock. */
-void idle_from(const struct conf *conf, const struct timeline *timeline,
+void idle_from(const struct app *app, const struct timeline *timeline,
 	       const struct sandbox_row *row, struct idle *idle);
 
 /* Whether the lifetime of a live sandbox is over, whether used or not. */

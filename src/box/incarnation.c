@@ -22,6 +22,7 @@ void incarnation_box(const struct app *app, const struct sandbox_row *row, int r
 	*box = (struct runtime_box){
 		.run_dir_fd = run_dir_fd,
 		.workspace_path = workspace_path,
+		.fonts_path = app->fonts_path,
 		.inet = strcmp(row->network, "loopback") == 0,
 		.tmp_bytes = app->conf->tmp_size,
 	};

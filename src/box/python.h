@@ -27,10 +27,10 @@ bool python_check(const struct python_options *options, struct err *err) MUST_US
 
 /* A file that the code made or changed. */
 struct python_file {
-	char *path;        /* relative to the workspace, raw bytes */
+	char *path; /* relative to the workspace, raw bytes */
 	int64_t size;
-	bool is_artifact;  /* matches SMCP_PYTHON_ARTIFACTS, or was made for the caller */
-	char *about;       /* what it is, when the kernel made it; or NULL */
+	bool is_artifact; /* matches SMCP_PYTHON_ARTIFACTS, or was made for the caller */
+	char *about;      /* what it is, when the kernel made it; or NULL */
 };
 struct python_changes {
 	struct python_file *files; /* artifacts first, then by path */
@@ -53,7 +53,8 @@ void python_result_finish(struct python_result *result);
 struct python_stage;
 bool python_run(struct app *app, const struct sandbox_row *row, struct sandbox_use *use,
 		const struct python_options *options, const struct python_stage *staged,
-		kernel_tick *tick, void *ctx, struct python_result *result, struct err *err) MUST_USE;
+		kernel_tick *tick, void *ctx, struct python_result *result,
+		struct err *err) MUST_USE;
 
 /* The same with a session. A new one is bound to the principal: it is in the database before it
  * exists, and in result->session_id when it has survived the run. */
@@ -66,15 +67,16 @@ bool python_run_new(struct app *app, const char *principal, const struct sandbox
  * and ERR_GONE. */
 bool python_find(struct app *app, const char *principal, const char *session_id,
 		 struct python_row *session, struct err *err) MUST_USE;
-/* Runs in a session that python_find found, whose sandbox was entered. ERR_BUSY (retryable): another
- * run of this session is going on. ERR_GONE: it is not there any more, which is noted. Never makes a
- * new one. */
-bool python_run_in(struct app *app, const struct python_row *session,
-		   const struct sandbox_row *row, struct sandbox_use *use,
-		   const struct python_options *options, const struct python_stage *staged,
-		   kernel_tick *tick, void *ctx, struct python_result *result,
-		   struct err *err) MUST_USE;
-/* Ends an idle session for the reaper: 1 ended, 0 it is being used, -1 with err. */
+/* Runs in a session that python_find found, whose sandbox was entered. ERR_BUSY (retryable):
+ * another run of this session is going on. ERR_GONE: it is not there any more, which is noted.
+ * Never makes a new one. */
+bool python_run_in(struct app *app, const struct python_row *session, const struct sandbox_row *row,
+		   struct sandbox_use *use, const struct python_options *options,
+		   const struct python_stage *staged, kernel_tick *tick, void *ctx,
+		   struct python_result *result, struct err *err) MUST_USE;
+/* For the reaper. Whether a run of the session is going on; makes nothing. */
+bool python_is_used(const struct app *app, const struct python_row *session);
+/* Ends an idle session, unless it was used since it was read: 1 ended, 0 not, -1 with err. */
 int python_end_idle(struct app *app, const struct python_row *session, struct err *err);
 
 /* --- inputs -------------------------------------------------------------------------------- */

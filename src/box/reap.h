@@ -24,8 +24,9 @@ struct reap_options {
 struct reap_report {
 	bool other_runs; /* another pass is under way: nothing was done */
 	bool jumped;     /* the clock did: no rule that depends on ages ran */
-	int64_t looked_at, stopped, removed, tasks_settled, tasks_ended, logs_pruned, links_dropped;
-	int64_t uploads_dropped, orphans_removed, orphans_adopted, rows_dropped, repaired;
+	int64_t looked_at, stopped, removed, tasks_settled, tasks_ended, sessions_ended;
+	int64_t logs_pruned, links_dropped, uploads_dropped, orphans_removed, orphans_adopted,
+		rows_dropped, repaired;
 	int64_t caches_dropped, left_alone, failed;
 	int64_t elapsed_ms;
 	bool unfinished; /* the budget was used up */

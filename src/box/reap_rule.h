@@ -61,6 +61,10 @@ void reap_overdue_tasks(struct reap *reap); /* past the deadline, supervisor stu
 void reap_lost_tasks(struct reap *reap);    /* supervisor dead */
 void reap_task_logs(struct reap *reap);     /* retention */
 
+/* reap_python.c */
+void reap_python_sessions(struct reap *reap); /* idle */
+void reap_python_rows(struct reap *reap);     /* retention; those of sandboxes that are gone */
+
 /* reap_store.c */
 void reap_links(struct reap *reap);      /* used or expired */
 void reap_old_rows(struct reap *reap);   /* sandboxes gone for long, with their tasks and links */

@@ -115,7 +115,7 @@ static bool remove_idle(void *ctx, const struct sandbox_row *seen)
 		return false;
 	if (is_in_doubt(reap, seen) || seen->ttl_ms > 0 || !take(reap, seen, &hold))
 		return true;
-	idle_from(reap->app->conf, &reap->timeline, &hold.row, &idle);
+	idle_from(reap->app, &reap->timeline, &hold.row, &idle);
 	if (!idle.remove_due)
 		return true;
 	if (reap_act(reap, &reap->report->removed, "remove",
@@ -150,7 +150,7 @@ static bool remove_kept(void *ctx, const struct sandbox_row *seen)
 		reap_failed(reap, seen->id, &err);
 	if (row->state != SANDBOX_KEPT || is_in_doubt(reap, row))
 		return true;
-	idle_from(reap->app->conf, &reap->timeline, row, &idle);
+	idle_from(reap->app, &reap->timeline, row, &idle);
 	if (!idle.remove_due)
 		return true;
 	if (!reap_act(reap, &reap->report->removed, "remove",
@@ -201,7 +201,7 @@ static bool stop_idle(void *ctx, const struct sandbox_row *seen)
 		reap_failed(reap, seen->id, &err);
 	if (up != 1 || !take(reap, seen, &hold))
 		return true;
-	idle_from(reap->app->conf, &reap->timeline, &hold.row, &idle);
+	idle_from(reap->app, &reap->timeline, &hold.row, &idle);
 	if (!idle.stop_due)
 		return true;
 	if (reap_act(reap, &reap->report->stopped, "stop",

@@ -15,9 +15,9 @@
 #include "box/incarnation.h"
 #include "box/sandbox_end.h"
 #include "box/sandbox_plan.h"
+#include "box/sandbox_room.h"
 
-#define ATTEMPTS  16 /* each fails only because another process changed the same name meanwhile */
-#define PURGE_MAX 64 /* ended lifetimes that one create cleans up at most */
+#define ATTEMPTS 16 /* each fails only because another process changed the same name meanwhile */
 
 /* What one attempt at something that others do as well came to. */
 enum attempt { FAILED, DONE, AGAIN };
@@ -42,76 +42,13 @@ bool sandbox_is_over(struct app *app, const struct sandbox_row *row)
 	return sandbox_time_is_over(app, row) && !incarnation_is_used(app, row->id);
 }
 
-/* Room is made by ending what is over, until there is some. */
-struct purge {
-	struct app *app;
-	int left;
-	bool ok, full;
-	struct err *err;
-};
-
-static bool count_live(struct purge *purge)
-{
-	int64_t live = row_sandbox_count_live(purge->app->db, purge->err);
-	purge->ok = live >= 0;
-	purge->full = live >= purge->app->conf->max_sandboxes;
-	return purge->ok && purge->full;
-}
-
-static bool purge_one(void *ctx, const struct sandbox_row *row)
-{
-	struct purge *purge = ctx;
-	if (!sandbox_time_is_over(purge->app, row))
-		return true;
-	purge->ok = sandbox_expire(purge->app, row, purge->err);
-	return purge->ok && count_live(purge) && --purge->left > 0;
-}
-
 /* --- create -------------------------------------------------------------------------------- */
 
-static bool at_capacity(const struct app *app, struct err *err)
-{
-	err_set(err, ERR_QUOTA, "all %lld sandboxes of this server are in use; none was created",
-		(long long)app->conf->max_sandboxes);
-	return err_hint(
-		err, "Destroy one that is not needed any more (list_sandboxes, destroy_sandbox), "
-		     "use an existing one, or try again later.");
-}
-
-/* Tells whether the limit is reached when what is over has been cleaned up. */
-static bool is_full(struct app *app, bool *full, struct err *err)
-{
-	struct purge purge = {.app = app, .left = PURGE_MAX, .err = err};
-	if (count_live(&purge) &&
-	    !row_sandbox_each_over(app->db, clock_wall_ms(), purge_one, &purge, err))
-		return false;
-	*full = purge.full;
-	return purge.ok;
-}
-
-static bool has_disk(const struct app *app, struct err *err)
-{
-	int64_t available = spool_free_bytes(&app->spool, app->spool.data_fd, app->conf->min_free);
-	bool has_bytes = available < 0 || available >= app->conf->min_free;
-	if (has_bytes && spool_has_inodes(&app->spool, app->spool.data_fd))
-		return true;
-	if (has_bytes)
-		err_set(err, ERR_QUOTA,
-			"the server's disk has room for fewer than %d more files; none was created",
-			SPOOL_MIN_FREE_INODES);
-	else
-		err_set(err, ERR_QUOTA,
-			"the server's disk has less than %lld bytes left; none was created",
-			(long long)app->conf->min_free);
-	return err_hint(
-		err,
-		"Destroy sandboxes with delete_files, or delete files in them, then try again.");
-}
-
 /* The transaction that makes a sandbox. kept is what the name was when the caller looked (id empty:
- * nothing); when it is something else by now, nothing happens. */
+ * nothing); when it is something else by now, nothing happens. gave_way: see sandbox_room.h. */
 static enum attempt insert(struct app *app, const struct sandbox_row *kept,
-			   const struct sandbox_row *fresh, struct err *err)
+			   const struct sandbox_row *fresh, struct sandbox_row *gave_way,
+			   struct err *err)
 {
 	AUTO_TX tx = TX_INIT;
 	if (!db_begin(app->db, &tx, err))
@@ -122,13 +59,8 @@ static enum attempt insert(struct app *app, const struct sandbox_row *kept,
 	if (strcmp(now.id, kept->id) != 0 || now.state != kept->state)
 		return AGAIN;
 	/* The limit counts after the name: who lost a race for the name gets that sandbox. */
-	int64_t live = row_sandbox_count_live(app->db, err);
-	if (live < 0)
+	if (!sandbox_room_take(app, fresh->is_reserve, gave_way, err))
 		return FAILED;
-	if (live >= app->conf->max_sandboxes) {
-		at_capacity(app, err);
-		return FAILED;
-	}
 	int64_t ended_at = fresh->created_at;
 	if (kept->state == SANDBOX_KEPT &&
 	    row_sandbox_move(app->db, kept->id, SANDBOX_KEPT, SANDBOX_GONE, ended_at, err) < 0)
@@ -153,6 +85,17 @@ static void drop_files(struct app *app, const struct sandbox_row *fresh)
 		log_err(LOG_WARN, "sandbox_drop_files", &err);
 }
 
+/* Ends what gave way to a new sandbox, which is there by now: a failure is none of its maker. */
+static void end_reserve(struct app *app, const struct sandbox_row *reserve)
+{
+	struct err err = ERR_INIT;
+	if (reserve->id[0] == '\0')
+		return;
+	log_event(LOG_INFO, "reserve_gave_way", "id=%s", reserve->id);
+	if (!sandbox_remove(app, reserve, true, NULL, &err))
+		log_err(LOG_WARN, "reserve_gave_way", &err);
+}
+
 /* Makes the files and the row. kept->id is empty when nothing was kept under the name. */
 static enum attempt make(struct app *app, const char *principal, const struct sandbox_plan *plan,
 			 const struct sandbox_row *kept, struct sandbox_row *row, struct err *err)
@@ -162,15 +105,16 @@ static enum attempt make(struct app *app, const char *principal, const struct sa
 	 * not work on the same files. */
 	if (takes_over && !incarnation_end(app, kept, NULL, err))
 		return FAILED;
-	AUTO_SANDBOX_ROW fresh = {0};
+	AUTO_SANDBOX_ROW fresh = {0}, gave_way = {0};
 	sandbox_plan_row(app, plan, principal, takes_over ? kept->files_id : NULL, &fresh);
 	enum attempt result = FAILED;
 	if (takes_over || (spool_make_files(&app->spool, fresh.files_id, err) &&
 			   about_write(&app->spool, &fresh, err)))
-		result = insert(app, kept, &fresh, err);
-	if (result == DONE)
+		result = insert(app, kept, &fresh, &gave_way, err);
+	if (result == DONE) {
+		end_reserve(app, &gave_way);
 		move_row(row, &fresh);
-	else if (!takes_over)
+	} else if (!takes_over)
 		drop_files(app, &fresh);
 	return result;
 }
@@ -182,7 +126,7 @@ static enum attempt try_create(struct app *app, const char *principal,
 	/* The limit is looked at before the name, so that a sandbox of that name which fills the
 	 * last place meanwhile is found and not taken for a reason to refuse. */
 	bool full;
-	if (!is_full(app, &full, err))
+	if (!sandbox_room_look(app, plan->asked->is_reserve, &full, err))
 		return FAILED;
 	AUTO_SANDBOX_ROW old = {0};
 	int rc = row_sandbox_by_name(app->db, principal, plan->name, &old, err);
@@ -199,11 +143,9 @@ static enum attempt try_create(struct app *app, const char *principal,
 		move_row(row, &old);
 		return DONE;
 	}
-	if (full) {
-		at_capacity(app, err);
-		return FAILED;
-	}
-	if (!has_disk(app, err))
+	if (full)
+		sandbox_room_none(app, err);
+	if (full || !sandbox_room_disk(app, err))
 		return FAILED;
 	*created = true;
 	return make(app, principal, plan, &old, row, err);
@@ -276,12 +218,16 @@ static bool check_handle(const char *handle, struct err *err)
 		NAME_MAX_LEN);
 }
 
-/* The row of a valid handle, whatever its state; 1, 0, -1. */
+/* The row of a valid handle, whatever its state; 1, 0, -1. Nobody has been told of a reserve. */
 static int look_up(struct app *app, const char *principal, const char *handle,
 		   struct sandbox_row *row, struct err *err)
 {
-	return id_is_valid(handle) ? row_sandbox_by_id(app->db, principal, handle, row, err)
-				   : row_sandbox_by_name(app->db, principal, handle, row, err);
+	if (!id_is_valid(handle))
+		return row_sandbox_by_name(app->db, principal, handle, row, err);
+	int rc = row_sandbox_by_id(app->db, principal, handle, row, err);
+	if (rc == 1 && row->is_reserve)
+		sandbox_row_finish(row);
+	return rc == 1 && row->state == SANDBOX_NONE ? 0 : rc;
 }
 
 bool sandbox_find(struct app *app, const char *principal, const char *handle,

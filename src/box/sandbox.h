@@ -15,7 +15,7 @@
 #include "store/row_sandbox.h"
 
 #define SANDBOX_TEMPLATE_BASE "base"          /* the host's /usr */
-#define SANDBOX_TTL_MAX_S     (365 * 86400LL) /* longest lifetime; conf.c allows as much */
+#define SANDBOX_TTL_MAX_S     (365 * 86400LL) /* longest lifetime; conf_table.c allows as much */
 #define SANDBOX_TEXTS_MAX     (64 * 1024)     /* bytes of env, and of labels, as JSON */
 #define SANDBOX_ENV_MAX       1000            /* variables of a sandbox, and of a call */
 
@@ -27,9 +27,11 @@ struct sandbox_options {
 	struct json_object *env;    /* object of strings or NULL; borrowed */
 	struct json_object *labels; /* likewise */
 	bool is_explicit;           /* asked for as such: see sandbox_find_default */
+	bool is_reserve;            /* waits to be taken: see python_pool.h */
 };
 
-/* Makes a sandbox; nothing runs in it yet. Fails with ERR_QUOTA (retryable) at SMCP_MAX_SANDBOXES.
+/* Makes a sandbox; nothing runs in it yet. Fails with ERR_QUOTA (retryable) at SMCP_MAX_SANDBOXES;
+ * reserves give way before that.
  * When the name is live already: *created is false and the row is filled, provided that no other
  * option asks for something else (then ERR_EXISTS). */
 bool sandbox_create(struct app *app, const char *principal, const struct sandbox_options *options,

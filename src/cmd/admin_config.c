@@ -1,5 +1,5 @@
 /*
- * spoolbox config: all settings with their values. The table comes from base/conf.c, so this
+ * spoolbox config: all settings with their values. The table comes from base/conf_table.c, so this
  * output, the README and the error messages cannot disagree. And how settings get to programs that
  * others of our subcommands start.
  */

@@ -20,21 +20,10 @@
 #include "base/num.h"
 #include "box/exec.h"
 #include "cmd/admin.h"
+#include "cmd/doctor.h"
 #include "store/row_clock.h"
 
-enum verdict { OK, NOTE, WARN, FAIL };
-
-struct doctor {
-	const struct conf *conf;
-	struct app *app; /* NULL: the spool could not be opened */
-	struct err app_err;
-	bool failed;
-};
-
-static void report(struct doctor *doctor, enum verdict verdict, const char *fmt, ...)
-	PRINTF_LIKE(3, 4);
-
-static void report(struct doctor *doctor, enum verdict verdict, const char *fmt, ...)
+void doctor_report(struct doctor *doctor, enum verdict verdict, const char *fmt, ...)
 {
 	static const char *const words[] = {
 		[OK] = "OK  ", [NOTE] = "NOTE", [WARN] = "WARN", [FAIL] = "FAIL"};
@@ -55,16 +44,16 @@ static void report_err(struct doctor *doctor, const char *what, const struct err
 	buf_puts(&details, err->trace);
 	if (err->sys != 0)
 		buf_printf(&details, "%s%s", details.len > 0 ? ": " : "", strerror(err->sys));
-	report(doctor, FAIL, "%s: %s%s%s%s. %s", what, err_message(err),
-	       details.len > 0 ? " (" : "", buf_str(&details), details.len > 0 ? ")" : "",
-	       err_next(err));
+	doctor_report(doctor, FAIL, "%s: %s%s%s%s. %s", what, err_message(err),
+		      details.len > 0 ? " (" : "", buf_str(&details), details.len > 0 ? ")" : "",
+		      err_next(err));
 }
 
 static void check_user(struct doctor *doctor)
 {
 	const struct passwd *pw = getpwuid(geteuid());
-	report(doctor, OK, "user: %s (uid %u)", pw != NULL ? pw->pw_name : "without a name",
-	       (unsigned)geteuid());
+	doctor_report(doctor, OK, "user: %s (uid %u)", pw != NULL ? pw->pw_name : "without a name",
+		      (unsigned)geteuid());
 }
 
 static void check_kernel(struct doctor *doctor)
@@ -74,11 +63,12 @@ static void check_kernel(struct doctor *doctor)
 	/* close_range came with 5.9, openat2 with 5.6, pidfds with 5.3. Four digits do not
 	 * overflow. NOLINTNEXTLINE(cert-err34-c) */
 	if (uname(&name) != 0 || sscanf(name.release, "%4u.%4u", &major, &minor) != 2)
-		report(doctor, WARN, "kernel: version unknown; 5.9 or newer is needed");
+		doctor_report(doctor, WARN, "kernel: version unknown; 5.9 or newer is needed");
 	else if (major < 5 || (major == 5 && minor < 9))
-		report(doctor, FAIL, "kernel: %s is too old; 5.9 or newer is needed", name.release);
+		doctor_report(doctor, FAIL, "kernel: %s is too old; 5.9 or newer is needed",
+			      name.release);
 	else
-		report(doctor, OK, "kernel: %s", name.release);
+		doctor_report(doctor, OK, "kernel: %s", name.release);
 }
 
 /* Value of a kernel setting, -1 when there is none. */
@@ -105,19 +95,19 @@ static bool can_make_user_namespace(void)
 static void check_namespaces(struct doctor *doctor)
 {
 	if (can_make_user_namespace())
-		report(doctor, OK, "user namespaces: this user can make them");
+		doctor_report(doctor, OK, "user namespaces: this user can make them");
 	else if (kernel_setting("/proc/sys/kernel/unprivileged_userns_clone") == 0)
-		report(doctor, FAIL,
-		       "user namespaces: switched off. As root: "
-		       "sysctl -w kernel.unprivileged_userns_clone=1");
+		doctor_report(doctor, FAIL,
+			      "user namespaces: switched off. As root: "
+			      "sysctl -w kernel.unprivileged_userns_clone=1");
 	else if (kernel_setting("/proc/sys/user/max_user_namespaces") == 0)
-		report(doctor, FAIL,
-		       "user namespaces: none allowed. As root: "
-		       "sysctl -w user.max_user_namespaces=15000");
+		doctor_report(doctor, FAIL,
+			      "user namespaces: none allowed. As root: "
+			      "sysctl -w user.max_user_namespaces=15000");
 	else
-		report(doctor, FAIL,
-		       "user namespaces: refused. In a container, allow them there "
-		       "(Docker: a seccomp profile that permits unshare)");
+		doctor_report(doctor, FAIL,
+			      "user namespaces: refused. In a container, allow them there "
+			      "(Docker: a seccomp profile that permits unshare)");
 }
 
 static void check_spool(struct doctor *doctor)
@@ -125,8 +115,8 @@ static void check_spool(struct doctor *doctor)
 	if (doctor->app == NULL)
 		report_err(doctor, "spool", &doctor->app_err);
 	else
-		report(doctor, OK, "spool: %s is ours alone, database version %d",
-		       doctor->conf->spool, db_schema_version(doctor->app->db));
+		doctor_report(doctor, OK, "spool: %s is ours alone, database version %d",
+			      doctor->conf->spool, db_schema_version(doctor->app->db));
 }
 
 static void check_room(struct doctor *doctor)
@@ -134,19 +124,20 @@ static void check_room(struct doctor *doctor)
 	int64_t room = doctor->app != NULL ? fs_free_bytes(doctor->app->spool.data_fd) : -1;
 	long long mib = (long long)(room >> 20);
 	if (room < 0)
-		report(doctor, WARN, "disk room: unknown");
+		doctor_report(doctor, WARN, "disk room: unknown");
 	else if (room < doctor->conf->min_free)
-		report(doctor, FAIL,
-		       "disk room: %lld MiB free, less than SMCP_MIN_FREE_BYTES "
-		       "(%lld MiB): nothing can be written. Make room",
-		       mib, (long long)(doctor->conf->min_free >> 20));
+		doctor_report(doctor, FAIL,
+			      "disk room: %lld MiB free, less than SMCP_MIN_FREE_BYTES "
+			      "(%lld MiB): nothing can be written. Make room",
+			      mib, (long long)(doctor->conf->min_free >> 20));
 	else if (!spool_has_inodes(&doctor->app->spool, doctor->app->spool.data_fd))
-		report(doctor, FAIL,
-		       "disk room: fewer than %d more files can be made: nothing can be written. "
-		       "Delete files",
-		       SPOOL_MIN_FREE_INODES);
+		doctor_report(
+			doctor, FAIL,
+			"disk room: fewer than %d more files can be made: nothing can be written. "
+			"Delete files",
+			SPOOL_MIN_FREE_INODES);
 	else
-		report(doctor, OK, "disk room: %lld MiB free for sandboxes", mib);
+		doctor_report(doctor, OK, "disk room: %lld MiB free for sandboxes", mib);
 }
 
 static void check_runtime(struct doctor *doctor)
@@ -154,42 +145,54 @@ static void check_runtime(struct doctor *doctor)
 	struct err err = ERR_INIT;
 	const struct runtime *runtime = runtime_find(doctor->conf->runtime);
 	if (runtime == NULL)
-		report(doctor, FAIL, "runtime: there is no runtime \"%s\"", doctor->conf->runtime);
+		doctor_report(doctor, FAIL, "runtime: there is no runtime \"%s\"",
+			      doctor->conf->runtime);
 	else if (!runtime->probe(&err))
 		report_err(doctor, "runtime", &err);
 	else
-		report(doctor, OK, "runtime: %s can be used", runtime->name);
+		doctor_report(doctor, OK, "runtime: %s can be used", runtime->name);
 }
 
-static bool ran_fine(const struct session *session, struct err *err)
+/* Runs a command in an own sandbox and appends what it wrote. */
+static bool run_command(struct app *app, const struct sandbox_row *row, struct sandbox_use *use,
+			const struct exec_options *options, struct buf *out, struct err *err)
 {
-	AUTO_BUF text = BUF_INIT;
 	AUTO_BUF complaint = BUF_INIT;
-	capture_text(&session->out, &text);
-	if (session->status.end == RUNTIME_END_EXIT && session->status.code == 0 &&
-	    strcmp(buf_str(&text), "fine") == 0)
-		return true;
-	capture_text(&session->err, &complaint);
-	return err_set(err, ERR_UNAVAILABLE, "a test command ended with status %d: %s",
-		       session->status.code, buf_str(&complaint));
+	struct session session;
+	session_init(&session, 16384, 4096);
+	bool ok = exec_run(app, row, use, options, &session, err);
+	if (ok) {
+		capture_text(&session.out, out);
+		capture_text(&session.err, &complaint);
+		ok = session.status.end == RUNTIME_END_EXIT && session.status.code == 0;
+		if (!ok)
+			err_set(err, ERR_UNAVAILABLE, "a test command ended with status %d: %s",
+				session.status.code, buf_str(&complaint));
+	}
+	session_finish(&session);
+	return ok;
 }
 
-/* Runs a real command in an own sandbox and describes what isolated it. */
-static bool run_command(struct app *app, const struct sandbox_row *row, struct buf *isolation,
-			struct err *err)
+/* Runs a real command, describes what isolated it, and asks Python what it has. */
+static bool try_sandbox(struct app *app, const struct sandbox_row *row, struct buf *isolation,
+			struct buf *python, struct err *err)
 {
 	AUTO_SANDBOX_USE use = SANDBOX_USE_INIT;
+	AUTO_BUF text = BUF_INIT;
 	struct exec_options options = {.command = "printf fine", .timeout_ms = 20000};
-	struct session session;
+	struct err silent = ERR_INIT;
 	size_t len;
-	if (!sandbox_enter(app, row, &use, err))
+	if (!sandbox_enter(app, row, &use, err) ||
+	    !run_command(app, row, &use, &options, &text, err))
 		return false;
-	session_init(&session, 4096, 4096);
-	bool ok = exec_run(app, row, &use, &options, &session, err) && ran_fine(&session, err);
-	session_finish(&session);
+	if (strcmp(buf_str(&text), "fine") != 0)
+		return err_set(err, ERR_UNAVAILABLE, "a test command did not write what it should");
 	AUTO_JSON *about = app->runtime->describe(&use.box);
 	buf_puts(isolation, json_text(about, &len));
-	return ok;
+	options = (struct exec_options){.command = doctor_python_command, .timeout_ms = 60000};
+	/* What it did not say is told as missing. */
+	(void)!run_command(app, row, &use, &options, python, &silent);
+	return true;
 }
 
 static void check_sandbox(struct doctor *doctor)
@@ -197,10 +200,11 @@ static void check_sandbox(struct doctor *doctor)
 	struct err err = ERR_INIT, ignored = ERR_INIT;
 	AUTO_SANDBOX_ROW row = {0};
 	AUTO_BUF isolation = BUF_INIT;
+	AUTO_BUF python = BUF_INIT;
 	struct sandbox_destroyed gone = {0};
 	bool created;
 	if (doctor->app == NULL) {
-		report(doctor, FAIL, "sandbox: not tried, the spool comes first");
+		doctor_report(doctor, FAIL, "sandbox: not tried, the spool comes first");
 		return;
 	}
 	const struct sandbox_options options = {.ttl_ms = 60000};
@@ -208,13 +212,15 @@ static void check_sandbox(struct doctor *doctor)
 		report_err(doctor, "sandbox", &err);
 		return;
 	}
-	bool ok = run_command(doctor->app, &row, &isolation, &err);
+	bool ok = try_sandbox(doctor->app, &row, &isolation, &python, &err);
 	if (sandbox_destroy(doctor->app, "doctor", row.id, true, &gone, &ignored))
 		free(gone.name);
 	if (ok)
-		report(doctor, OK, "sandbox: a command ran in it: %s", buf_str(&isolation));
+		doctor_report(doctor, OK, "sandbox: a command ran in it: %s", buf_str(&isolation));
 	else
 		report_err(doctor, "sandbox", &err);
+	if (ok)
+		doctor_python(doctor, &python);
 }
 
 #define PASS_AGE_MIN_S 3600 /* a pass per hour is enough for what it does */
@@ -224,16 +230,19 @@ static void report_no_reaper(struct doctor *doctor, const char *since)
 {
 	AUTO_BUF path = BUF_INIT;
 	if (!admin_find_ours("spoolbox-reaper", &path)) {
-		report(doctor, FAIL,
-		       "clean-up: spoolbox-reaper was not found beside spoolbox. make install puts "
-		       "it there");
+		doctor_report(doctor, FAIL,
+			      "clean-up: spoolbox-reaper was not found beside spoolbox. make "
+			      "install puts "
+			      "it there");
 		return;
 	}
-	report(doctor, WARN,
-	       "clean-up: no pass %s, so nothing idle or old is removed. spoolbox serve does them; "
-	       "otherwise add to the crontab of this user (crontab -e), or see contrib/cron: "
-	       "*/5 * * * * SMCP_SPOOL=%s %s 2>/dev/null || echo spoolbox-reaper failed",
-	       since, doctor->conf->spool, buf_str(&path));
+	doctor_report(
+		doctor, WARN,
+		"clean-up: no pass %s, so nothing idle or old is removed. spoolbox serve does "
+		"them; "
+		"otherwise add to the crontab of this user (crontab -e), or see contrib/cron: "
+		"*/5 * * * * SMCP_SPOOL=%s %s 2>/dev/null || echo spoolbox-reaper failed",
+		since, doctor->conf->spool, buf_str(&path));
 }
 
 static void check_reaper(struct doctor *doctor)
@@ -261,30 +270,31 @@ static void check_reaper(struct doctor *doctor)
 	if (age_s > limit_s)
 		report_no_reaper(doctor, since);
 	else
-		report(doctor, OK, "clean-up: the last pass of spoolbox-reaper was at %s", at);
+		doctor_report(doctor, OK, "clean-up: the last pass of spoolbox-reaper was at %s",
+			      at);
 }
 
 static void check_worker(struct doctor *doctor)
 {
 	AUTO_BUF path = BUF_INIT;
 	if (admin_find_ours("spoolbox.fcgi", &path))
-		report(doctor, OK, "worker: %s", buf_str(&path));
+		doctor_report(doctor, OK, "worker: %s", buf_str(&path));
 	else
-		report(doctor, FAIL,
-		       "worker: spoolbox.fcgi was not found beside spoolbox or in %s. "
-		       "make install puts it there",
-		       PKGLIBEXECDIR);
+		doctor_report(doctor, FAIL,
+			      "worker: spoolbox.fcgi was not found beside spoolbox or in %s. "
+			      "make install puts it there",
+			      PKGLIBEXECDIR);
 }
 
 static void check_lighttpd(struct doctor *doctor)
 {
 	AUTO_BUF path = BUF_INIT;
 	if (admin_find_system("lighttpd", &path))
-		report(doctor, OK, "lighttpd: %s", buf_str(&path));
+		doctor_report(doctor, OK, "lighttpd: %s", buf_str(&path));
 	else
-		report(doctor, WARN,
-		       "lighttpd: not found; only `spoolbox serve` needs it. "
-		       "apt-get install lighttpd");
+		doctor_report(doctor, WARN,
+			      "lighttpd: not found; only `spoolbox serve` needs it. "
+			      "apt-get install lighttpd");
 }
 
 static void check_token(struct doctor *doctor)
@@ -292,25 +302,26 @@ static void check_token(struct doctor *doctor)
 	if (doctor->app == NULL)
 		return; /* the spool comes first */
 	if (doctor->app->token != NULL)
-		report(doctor, OK, "token: set");
+		doctor_report(doctor, OK, "token: set");
 	else
-		report(doctor, WARN, "token: none yet, every call is refused. Run: spoolbox token");
+		doctor_report(doctor, WARN,
+			      "token: none yet, every call is refused. Run: spoolbox token");
 }
 
 static void note_setting(void *ctx, const struct conf_view *view)
 {
 	if (view->note != NULL && strcmp(view->source, "default") != 0)
-		report(ctx, NOTE, "setting %s=%s: %s", view->name, view->value, view->note);
+		doctor_report(ctx, NOTE, "setting %s=%s: %s", view->name, view->value, view->note);
 }
 
 static void check_settings(struct doctor *doctor)
 {
 	if (doctor->conf->unknown != NULL)
-		report(doctor, WARN,
-		       "settings: there is no setting of the name %s; is it a typing error?",
-		       doctor->conf->unknown);
+		doctor_report(doctor, WARN,
+			      "settings: there is no setting of the name %s; is it a typing error?",
+			      doctor->conf->unknown);
 	else
-		report(doctor, OK, "settings: all understood");
+		doctor_report(doctor, OK, "settings: all understood");
 	conf_each(doctor->conf, note_setting, doctor);
 }
 

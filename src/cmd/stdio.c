@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "box/python_pool.h"
 #include "box/stdio_session.h"
 #include "mcp/product.h"
 #include "stdio/stdio.h"
@@ -66,6 +67,11 @@ static bool refuse_root(struct err *err)
 	return err_hint(err, "Start it with 'spoolbox stdio', which changes to the service user.");
 }
 
+static void settle(void *app)
+{
+	python_pool_settle(app);
+}
+
 static bool serve(struct app *app, const struct channel *channel, struct err *err)
 {
 	struct endpoint endpoint;
@@ -77,7 +83,7 @@ static bool serve(struct app *app, const struct channel *channel, struct err *er
 	if (ok) {
 		stdio_session_sweep(app, SWEEP_MS);
 		stdio_serve(&endpoint, app_owner(), channel->in_fd, channel->out_fd,
-			    channel->stop_fd);
+			    channel->stop_fd, settle);
 		stdio_session_end(app, &session);
 	}
 	endpoint_finish(&endpoint);

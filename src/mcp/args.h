@@ -24,6 +24,12 @@
 	      "Name or id of the sandbox. Give this or sandbox_id. A name is 1 to 63 letters, " \
 	      "digits, - and _, and starts with a letter or digit.") \
 	"," L_STR("sandbox_id", "", "Another word for sandbox; takes a name or an id as well.")
+/* The same where it may be left out, for args_str_or. */
+#define ARGS_SANDBOX_OR_NONE \
+	L_STR("sandbox", "", \
+	      "Name or id of the sandbox; a missing one is made. Left out: that of the session, else a " \
+	      "fresh one for this call.") \
+	"," L_STR("sandbox_id", "", "Another word for sandbox; takes a name or an id as well.")
 /* clang-format on */
 
 /* String argument: *out is NULL when it is absent or empty. ERR_INVALID when it holds a NUL. */

@@ -13,6 +13,7 @@
 
 #include "box/app.h"
 #include "box/exec.h"
+#include "box/python.h"
 
 #define VERSION_MAX 32
 
@@ -153,6 +154,19 @@ static void put_workflow(struct buf *out)
 		 "have.\n\n");
 }
 
+/* Every plot comes back by itself, which is what models do not expect. */
+static void put_python(struct buf *out, const struct conf *conf)
+{
+	buf_printf(
+		out,
+		"Python: for calculations, tables and plots execute_python is shorter than a "
+		"script: it returns the value of the last line, figures as images, and files with "
+		"links, without savefig or download_file. Variables last only with session_id, "
+		"until %lld s pass without a call. At most %d s; longer work goes by "
+		"run_background.\n\n",
+		(long long)conf->python_idle, PYTHON_TIMEOUT_MAX_MS / 1000);
+}
+
 static void put_time(struct buf *out, const struct conf *conf)
 {
 	buf_printf(
@@ -224,6 +238,7 @@ char *instructions_make(void *app)
 	AUTO_BUF out = BUF_INIT;
 	put_sandboxes(&out, conf);
 	put_workflow(&out);
+	put_python(&out, conf);
 	put_time(&out, conf);
 	put_files(&out, conf);
 	put_network(&out, conf);

@@ -130,22 +130,23 @@ static const struct prompt process_file = {
 
 static bool get_analyze_data(struct prompt_call *call, struct err *err)
 {
-	return say(call,
-		   "Analyze the data in {file}, in sandbox {sandbox}. My question: {question}\n\n"
-		   "1. If list_files does not show it, ask me to send it: upload_file gives the "
-		   "link.\n"
-		   "2. Learn its form first: format, encoding, columns, number of rows, empty and "
-		   "odd values. Tell me what you found before you go on if it changes the "
-		   "question.\n"
-		   "3. Write the analysis as a script with write_text and run it with exec. Print "
-		   "numbers, not whole tables; write tables and charts to files in out. Look with "
-		   "exec (command -v, python3 -c \"import ...\") what is installed: nothing can be "
-		   "installed from the internet.\n"
-		   "4. Check the result in a second way, for instance by a total that must agree.\n"
-		   "5. Answer the question first, in one or two sentences with the numbers that "
-		   "matter, then say what they rest on. Give links by download_file for charts and "
-		   "tables that I may want to keep.",
-		   err);
+	return say(
+		call,
+		"Analyze the data in {file}, in sandbox {sandbox}. My question: {question}\n\n"
+		"1. If list_files does not show it, ask me to send it: upload_file gives the "
+		"link.\n"
+		"2. Learn its form first: format, encoding, columns, number of rows, empty and "
+		"odd values. Tell me what you found before you go on if it changes the "
+		"question.\n"
+		"3. Work with execute_python in that sandbox: session_id new keeps the loaded "
+		"data for the next step. Print numbers, not whole tables; charts come back as "
+		"images, and files as links. What takes more than a minute is a script "
+		"(write_text) for run_background. Nothing can be installed from the internet.\n"
+		"4. Check the result in a second way, for instance by a total that must agree.\n"
+		"5. Answer the question first, in one or two sentences with the numbers that "
+		"matter, then say what they rest on. Give me the links of charts and tables that "
+		"I may want to keep (download_file makes new ones).",
+		err);
 }
 
 static const struct prompt_argument analyze_data_arguments[] = {

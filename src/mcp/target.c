@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "box/python_pool.h"
 
 /* A sandbox can be destroyed between its making and its use; each attempt can lose that race. */
 #define ENTER_ATTEMPTS 16
@@ -95,6 +96,26 @@ bool target_ensure_for_task(const struct tool_call *call, const char *handle, st
 			    struct err *err)
 {
 	return ensure_and(sandbox_enter_for_task, call, handle, target, err);
+}
+
+bool target_take(const struct tool_call *call, int64_t ttl_ms, struct target *target,
+		 struct err *err)
+{
+	struct app *app = call->app;
+	struct err trouble = ERR_INIT;
+	for (int i = 0; i < ENTER_ATTEMPTS; i++) {
+		if (!python_pool_take(app, call->principal, ttl_ms, &target->row, err))
+			return false;
+		target->created = true;
+		if (sandbox_enter(app, &target->row, &target->use, &trouble))
+			return true;
+		python_pool_release(app, &target->row, false);
+		sandbox_row_finish(&target->row);
+		if (trouble.code != ERR_DESTROYED)
+			break;
+	}
+	*err = trouble;
+	return false;
 }
 
 void target_leave(struct target *target)

@@ -39,6 +39,9 @@ bool target_find_for_task(const struct tool_call *call, const char *handle, stru
 			  struct buf *note, struct err *err) MUST_USE;
 bool target_ensure_for_task(const struct tool_call *call, const char *handle, struct target *target,
 			    struct err *err) MUST_USE;
+/* For Python code that names no sandbox: one for it alone (python_pool.h), to be given back. */
+bool target_take(const struct tool_call *call, int64_t ttl_ms, struct target *target,
+		 struct err *err) MUST_USE;
 void target_leave(struct target *target);
 #define AUTO_TARGET __attribute__((cleanup(target_leave))) struct target
 

@@ -211,7 +211,7 @@ static bool call_create(struct tool_call *call, struct err *err)
 	struct idle idle;
 	if (!timeline_read(app, &timeline, err))
 		return false;
-	idle_from(app->conf, &timeline, &target.row, &idle); /* it is this call that uses it */
+	idle_from(app, &timeline, &target.row, &idle); /* it is this call that uses it */
 	struct json_object *result = call->structured = json_object_new_object();
 	describe_row(app, &target.row, &idle, result);
 	json_add_bool(result, "created", target.created);

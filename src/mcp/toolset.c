@@ -6,6 +6,7 @@
 /* clang-format off */
 static const struct tool *const all[] = {
 	&tool_exec,
+	&tool_execute_python,
 	&tool_run_background,
 	&tool_get_job,
 	&tool_stop_job,

@@ -11,6 +11,8 @@ extern const struct tool tool_destroy_sandbox;
 extern const struct tool tool_kill_sandbox;
 /* tool_exec.c */
 extern const struct tool tool_exec;
+/* tool_python.c */
+extern const struct tool tool_execute_python;
 /* tool_job.c */
 extern const struct tool tool_run_background;
 extern const struct tool tool_get_job;

@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "run/filter.h"
 #include "run/holder.h"
+#include "run/kernel.h"
 #include "run/wire.h"
 
 #define INIT_NAME   "spoolbox-init"
@@ -183,6 +184,18 @@ static void plan_hidden(struct plan *plan)
 	}
 }
 
+/* The Python side is a directory of files: no program of ours bears that name. */
+#define DRIVER_NAME "python/."
+
+/* Without it sandboxes do all but run Python code, and that says what is missing (kernel_start.c).
+ * dir lives as long as the plan. */
+static void plan_driver(struct plan *plan, struct buf *dir)
+{
+	struct err ignored = ERR_INIT;
+	if (proc_find(DRIVER_NAME, dir, &ignored))
+		PLAN(plan, "--ro-bind-try", buf_str(dir), KERNEL_DIR_INSIDE);
+}
+
 /* All but the workspace and the program to run: what a probe tries as well. */
 static bool plan_base(struct plan *plan, const char *bwrap, const struct runtime_box *box,
 		      struct err *err)
@@ -262,6 +275,10 @@ static bool start_prepared(const struct runtime_box *box, struct holder_start *s
 			  .fd_count = 4};
 	if (!plan_base(&plan, bwrap, box, err))
 		return false;
+	AUTO_BUF driver = BUF_INIT;
+	plan_driver(&plan, &driver);
+	if (box->fonts_path != NULL)
+		PLAN(&plan, "--ro-bind-try", box->fonts_path, KERNEL_FONTS_INSIDE);
 	PLAN(&plan, "--bind", box->workspace_path, "/workspace", "--chdir", "/workspace");
 	PLAN(&plan, "--ro-bind", init, INIT_INSIDE, "--remount-ro", "/", "--", INIT_INSIDE);
 	if (!run_detached(&plan, err))

@@ -10,19 +10,17 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/proc.h"
 #include "run/exchange.h"
+#include "run/sock.h"
 
 #define ALIVE_NAME  "alive"
 #define SOCKET_NAME "init.sock"
-#define SOCKET_TEMP ".init.sock"
 
 #define READY_MS   15000 /* bwrap takes 15 ms; this is for a machine that swaps */
 #define CONNECT_MS 5000  /* somebody else's start, or a queue that is full */
@@ -37,29 +35,6 @@ void holder_start_finish(struct holder_start *start)
 	util_close(&start->ready_fd);
 	util_close(&start->wait_fd);
 	*start = (struct holder_start)HOLDER_START_INIT;
-}
-
-/* A path would be cut at 108 bytes; this one is short whatever the spool is called. */
-static struct sockaddr_un socket_address(int run_dir_fd, const char *name)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s", run_dir_fd,
-		 name);
-	return address;
-}
-
-static int bind_socket(int run_dir_fd, struct err *err)
-{
-	AUTO_FD fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	struct sockaddr_un address = socket_address(run_dir_fd, SOCKET_TEMP);
-	/* Left by a start that was killed; the start lock says that nobody else is at it. */
-	unlinkat(run_dir_fd, SOCKET_TEMP, 0);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
-	    renameat(run_dir_fd, SOCKET_TEMP, run_dir_fd, SOCKET_NAME) < 0) {
-		err_sys(err, "bind init.sock");
-		return -1;
-	}
-	return TAKE_FD(fd);
 }
 
 /* A descriptor for the alive lock; -1 with errno, ENOENT when the sandbox never ran. */
@@ -79,17 +54,6 @@ int holder_alive(const struct runtime_box *box, struct err *err)
 	return held;
 }
 
-/* One try. -1 with errno: ENOENT or ECONNREFUSED when nobody listens, EAGAIN when the queue is
- * full. */
-static int try_connect(int run_dir_fd)
-{
-	AUTO_FD fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct sockaddr_un address = socket_address(run_dir_fd, SOCKET_NAME);
-	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-		return -1;
-	return TAKE_FD(fd);
-}
-
 /* 1: connected; 0: it is down; -1 with err, ERR_BUSY when it is up but does not answer. A lock that
  * is held while nobody listens belongs to a start under way, perhaps one whose starter was killed.
  */
@@ -97,7 +61,7 @@ static int connect_to(const struct runtime_box *box, int *fd, struct err *err)
 {
 	int64_t until_ms = clock_mono_ms() + CONNECT_MS;
 	for (;;) {
-		*fd = try_connect(box->run_dir_fd);
+		*fd = sock_connect(box->run_dir_fd, SOCKET_NAME, SOCK_STREAM);
 		if (*fd >= 0)
 			return 1;
 		int code = errno;
@@ -155,7 +119,7 @@ int holder_prepare(const struct runtime_box *box, struct holder_start *start, st
 			return -1;
 		}
 	}
-	start->listen_fd = bind_socket(box->run_dir_fd, err);
+	start->listen_fd = sock_bind(box->run_dir_fd, SOCKET_NAME, SOCK_STREAM, 0, err);
 	return start->listen_fd >= 0 && make_ready_pipe(start, err) ? 1 : -1;
 }
 

@@ -8,6 +8,7 @@
  *   start      lock: exclusive while somebody starts or stops the sandbox
  *   alive      lock: held by PID 1; free means the sandbox is down
  *   init.sock  where PID 1 serves exec requests
+ * and what kernel.h puts there.
  */
 #ifndef SPOOLBOX_RUN_RUNTIME_H
 #define SPOOLBOX_RUN_RUNTIME_H
@@ -28,6 +29,7 @@
 struct runtime_box {
 	int run_dir_fd;             /* run/<id> */
 	const char *workspace_path; /* absolute, on the host; becomes /workspace */
+	const char *fonts_path;     /* likewise, read-only: KERNEL_FONTS_INSIDE; NULL: none */
 	bool inet;         /* AF_INET and AF_INET6 sockets (loopback only); else AF_UNIX only */
 	int64_t tmp_bytes; /* size of /tmp and of /dev/shm */
 };

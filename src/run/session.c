@@ -7,14 +7,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/clock.h"
-#include "base/fs.h"
 #include "base/log.h"
 #include "run/handover.h"
+#include "run/pipe.h"
 
 #define READ_SIZE 65536 /* a pipe's default size */
 /* After the command's end a child may keep the pipes open: what was in flight is taken, then they
@@ -163,41 +161,14 @@ int session_prepare_handover(struct session *session, int dirfd, struct err *err
 
 /* --- start --------------------------------------------------------------------------------- */
 
-/* A sealed copy in memory, opened for reading only: the command cannot change it, and it is not a
- * pipe that somebody would have to fill while the command runs. */
 static int open_stdin(const char *data, size_t len, struct err *err)
 {
-	char path[32] = "/dev/null";
-	AUTO_FD memory = -1;
-	if (data) {
-		memory = memfd_create("stdin", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-		if (memory < 0) {
-			err_sys(err, "memfd_create");
-			return -1;
-		}
-		if (!fs_write_all(memory, data, len, err))
-			return -1;
-		fcntl(memory, F_ADD_SEALS,
-		      F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", memory);
-	}
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (data)
+		return pipe_sealed("stdin", data, len, err);
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		err_sys(err, "open standard input");
 	return fd;
-}
-
-/* Non-blocking at our end only: the flag belongs to each end's own open file. */
-static bool make_pipe(int *read_fd, int *write_fd, struct err *err)
-{
-	int ends[2];
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return err_sys(err, "pipe");
-	*read_fd = ends[0];
-	*write_fd = ends[1];
-	if (fcntl(*read_fd, F_SETFL, O_NONBLOCK) < 0)
-		return err_sys(err, "pipe flags");
-	return true;
 }
 
 bool session_start(struct session *session, const struct runtime *runtime,
@@ -205,12 +176,18 @@ bool session_start(struct session *session, const struct runtime *runtime,
 		   const char *stdin_data, size_t stdin_len, struct err *err)
 {
 	AUTO_FD stdin_fd = open_stdin(stdin_data, stdin_len, err);
+	return stdin_fd >= 0 && session_start_on(session, runtime, box, command, stdin_fd, err);
+}
+
+bool session_start_on(struct session *session, const struct runtime *runtime,
+		      const struct runtime_box *box, struct runtime_command *command, int stdin_fd,
+		      struct err *err)
+{
 	AUTO_FD out = -1;
 	AUTO_FD out_end = -1;
 	AUTO_FD errors = -1;
 	AUTO_FD errors_end = -1;
-	if (stdin_fd < 0 || !make_pipe(&out, &out_end, err) ||
-	    !make_pipe(&errors, &errors_end, err))
+	if (!pipe_make(&out, &out_end, err) || !pipe_make(&errors, &errors_end, err))
 		return false;
 	command->stdin_fd = stdin_fd;
 	command->stdout_fd = out_end;

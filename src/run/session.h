@@ -62,6 +62,10 @@ void session_keep_output(struct session *session, session_mask *make_mask, void 
 bool session_start(struct session *session, const struct runtime *runtime,
 		   const struct runtime_box *box, struct runtime_command *command,
 		   const char *stdin_data, size_t stdin_len, struct err *err) MUST_USE;
+/* The same with standard input of the caller's own, which stays the caller's. */
+bool session_start_on(struct session *session, const struct runtime *runtime,
+		      const struct runtime_box *box, struct runtime_command *command, int stdin_fd,
+		      struct err *err) MUST_USE;
 
 /* Waits for the end until until_ms of the monotonic clock. True: it ended, session->status says
  * how. False: it still runs; wait again, hand it over, or finish the session. tick (may be NULL) is

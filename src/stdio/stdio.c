@@ -31,6 +31,8 @@ struct stdio {
 	const struct dispatch *dispatch; /* the message that is worked on */
 	bool cancelled;                  /* its client does not want it any more */
 	bool over;                       /* nobody is there to be served */
+	stdio_after *after;
+	bool owes; /* after was not called since the last message */
 };
 
 /* --- the descriptors ----------------------------------------------------------------------- */
@@ -182,6 +184,13 @@ static void refuse_long(struct stdio *s)
 	log_event(LOG_WARN, "mcp", "outcome=too_large");
 }
 
+static void settle(struct stdio *s)
+{
+	if (s->owes && s->after != NULL)
+		s->after(s->endpoint->app);
+	s->owes = false;
+}
+
 static void run(struct stdio *s)
 {
 	const char *text;
@@ -190,11 +199,13 @@ static void run(struct stdio *s)
 		switch (lines_next(&s->lines, &text, &len)) {
 		case LINE_TEXT:
 			serve_text(s, text, len);
+			s->owes = true;
 			break;
 		case LINE_TOO_LONG:
 			refuse_long(s);
 			break;
 		case LINE_NONE:
+			settle(s);
 			if (s->lines.ended)
 				return;
 			if (wait_for(s, POLLIN, 0, -1))
@@ -205,13 +216,14 @@ static void run(struct stdio *s)
 }
 
 void stdio_serve(const struct endpoint *endpoint, const char *principal, int in_fd, int out_fd,
-		 int stop_fd)
+		 int stop_fd, stdio_after *after)
 {
 	struct stdio s = {.endpoint = endpoint,
 			  .principal = principal,
 			  .in_fd = in_fd,
 			  .out_fd = out_fd,
-			  .stop_fd = stop_fd};
+			  .stop_fd = stop_fd,
+			  .after = after};
 	lines_init(&s.lines, endpoint->max_body);
 	run(&s);
 	lines_finish(&s.lines);

@@ -25,8 +25,8 @@ bool row_gone_each(struct db *db, int64_t until, const struct gone_row *beyond, 
 /* Whether a sandbox that is live or kept has these files. 1/0/-1. */
 int row_gone_files_in_use(struct db *db, const char *files_id, struct err *err);
 
-/* Deletes the row. Links and tasks of it are to be deleted before, in the same transaction or
- * earlier. 1/0/-1; 0 when it is not gone. */
+/* Deletes the row, and its Python sessions. Links and tasks of it are to be deleted before, in the
+ * same transaction or earlier. 1/0/-1; 0 when it is not gone. */
 int row_gone_forget(struct db *db, const char *id, struct err *err);
 
 #endif

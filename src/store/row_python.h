@@ -14,10 +14,10 @@
 enum python_why {
 	PYTHON_WHY_NONE = 0, /* it has not ended as far as is known */
 	PYTHON_WHY_IDLE,
-	PYTHON_WHY_KILLED,   /* a run did not react to an interrupt after its timeout */
-	PYTHON_WHY_EXITED,   /* os._exit or the like */
-	PYTHON_WHY_CRASHED,  /* a signal */
-	PYTHON_WHY_LOST,     /* it was gone: the sandbox was stopped or killed its processes */
+	PYTHON_WHY_KILLED,  /* a run did not react to an interrupt after its timeout */
+	PYTHON_WHY_EXITED,  /* os._exit or the like */
+	PYTHON_WHY_CRASHED, /* a signal */
+	PYTHON_WHY_LOST,    /* it was gone: the sandbox was stopped or killed its processes */
 	PYTHON_WHY__MAX
 };
 
@@ -30,6 +30,7 @@ struct python_row {
 };
 
 /* Each returns 1 found / changed, 0 not, -1 with err set. */
+/* 0: its sandbox is not live any more. */
 int row_python_insert(struct db *db, const struct python_row *row, const char *principal,
 		      struct err *err);
 int row_python_by_id(struct db *db, const char *principal, const char *id, struct python_row *row,
@@ -38,15 +39,21 @@ int row_python_touch(struct db *db, const char *id, int64_t now, struct err *err
 /* Live -> ended, once. */
 int row_python_end(struct db *db, const char *id, enum python_why why, int64_t now,
 		   struct err *err);
-/* Sessions of a sandbox that have not ended and were used at since or after it: -1 with err. */
-int64_t row_python_count_used(struct db *db, const char *sandbox_id, int64_t since,
-			      struct err *err);
-/* Calls visit for each session that has not ended and was last used at until or before. */
+/* The same for one that is idle, unless it was used since it was read. */
+int row_python_end_idle(struct db *db, const struct python_row *seen, int64_t now, struct err *err);
+/* When a session of this sandbox that has not ended was used last; 0: there is none; -1 with err.
+ */
+int64_t row_python_last_used(struct db *db, const char *sandbox_id, struct err *err);
+/* Calls visit for each session that has not ended and was last used at until or before, the oldest
+ * first. Everything is read before the first visit. */
 typedef bool row_python_visit(void *ctx, const struct python_row *row);
 bool row_python_each_unused(struct db *db, int64_t until, row_python_visit *visit, void *ctx,
 			    struct err *err) MUST_USE;
-/* Forgets those that ended at until or before, and those of sandboxes that are gone; how many, -1
- * with err. */
+/* Stamps that are later than latest become now; how many, -1 with err. */
+int row_python_reset(struct db *db, int64_t latest, int64_t now, struct err *err);
+/* Those that ended at until or before, and those of sandboxes that are gone: how many there are,
+ * and forgetting at most limit of them; -1 with err. */
+int64_t row_python_count_old(struct db *db, int64_t until, struct err *err);
 int64_t row_python_forget(struct db *db, int64_t until, int64_t limit, struct err *err);
 
 #endif

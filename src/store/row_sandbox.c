@@ -18,7 +18,7 @@ static const char *const state_names[SANDBOX_STATE__MAX] = {
 #define COLUMNS \
 	"id, files_id, principal, name, state, template, network, env, labels, " \
 	"created_at, last_used_at, ttl_ms, expires_at, ended_at, explicit, session_id, " \
-	"ends_with_session"
+	"ends_with_session, is_reserve"
 /* A stamp from the future (the clock was set back) is due as well. */
 #define STAMP_IS_DUE "(last_used_at > :now OR last_used_at <= :now - :every_ms)"
 /* A task's stamp left the end of the lifetime behind. */
@@ -52,13 +52,14 @@ enum statement {
 static const char *const sql[] = {
 	[BY_ID] = "SELECT " COLUMNS " FROM sandbox WHERE id = :id AND principal = :principal",
 	[BY_NAME] = "SELECT " COLUMNS " FROM sandbox"
-		    " WHERE principal = :principal AND name = :name AND state <> 'gone'",
+		    " WHERE principal = :principal AND name = :name AND state <> 'gone'"
+		    " AND is_reserve = 0",
 	[ANY] = "SELECT " COLUMNS " FROM sandbox WHERE id = :id",
 	/* Only a name that is taken is forgiven; any other conflict is a fault of ours. */
 	[INSERT] = "INSERT INTO sandbox (" COLUMNS ")"
 		   " VALUES (:id, :files_id, :principal, :name, :state, :template, :network, :env,"
 		   " :labels, :created_at, :last_used_at, :ttl_ms, :expires_at, :ended_at,"
-		   " :explicit, :session_id, :ends_with_session)"
+		   " :explicit, :session_id, :ends_with_session, :is_reserve)"
 		   " ON CONFLICT (principal, name) WHERE state <> 'gone' DO NOTHING",
 	/* What was moved by somebody is nothing for the end of its session any more. */
 	[MOVE] = "UPDATE sandbox SET state = :to, ends_with_session = 0,"
@@ -78,7 +79,8 @@ static const char *const sql[] = {
 		  " WHERE id = :id AND state = 'live' AND " STAMP_IS_DUE,
 	[COUNT_LIVE] = "SELECT count(*) FROM sandbox WHERE state = 'live'",
 	[EACH] = "SELECT " COLUMNS " FROM sandbox"
-		 " WHERE principal = :principal AND state <> 'gone' ORDER BY name",
+		 " WHERE principal = :principal AND state <> 'gone' AND is_reserve = 0"
+		 " ORDER BY name",
 	[OVER] = "SELECT " COLUMNS " FROM sandbox"
 		 " WHERE state = 'live' AND expires_at > 0 AND expires_at <= :now"
 		 " ORDER BY expires_at",
@@ -151,7 +153,8 @@ static void read_row(sqlite3_stmt *stmt, struct sandbox_row *row)
 	row->ended_at = sqlite3_column_int64(stmt, column++);
 	row->is_explicit = sqlite3_column_int(stmt, column++) != 0;
 	db_column_id(stmt, column++, row->session_id);
-	row->ends_with_session = sqlite3_column_int(stmt, column) != 0;
+	row->ends_with_session = sqlite3_column_int(stmt, column++) != 0;
+	row->is_reserve = sqlite3_column_int(stmt, column) != 0;
 }
 
 /* Steps a bound SELECT once. */
@@ -217,6 +220,7 @@ int row_sandbox_insert(struct db *db, const struct sandbox_row *row, struct err 
 	db_bind_int(stmt, ":explicit", row->is_explicit);
 	db_bind_text(stmt, ":session_id", row->session_id[0] == '\0' ? NULL : row->session_id);
 	db_bind_int(stmt, ":ends_with_session", row->ends_with_session);
+	db_bind_int(stmt, ":is_reserve", row->is_reserve);
 	return db_change(db, stmt, err);
 }
 

@@ -34,6 +34,7 @@ struct sandbox_row {
 	bool is_explicit;            /* made by create_sandbox, not by the first use of its name */
 	char session_id[ID_LEN + 1]; /* the stdio session that made it; "": none */
 	bool ends_with_session;      /* it goes at the end of that one */
+	bool is_reserve;             /* it waits to be taken; see row_reserve.h */
 };
 
 void sandbox_row_finish(struct sandbox_row *row);
@@ -44,7 +45,7 @@ int row_sandbox_by_id(struct db *db, const char *principal, const char *id, stru
 		      struct err *err);
 /* Of any principal: for the clean-up. */
 int row_sandbox_any(struct db *db, const char *id, struct sandbox_row *row, struct err *err);
-/* The live or kept incarnation of a name. */
+/* The live or kept incarnation of a name; reserves have none that anybody knows. */
 int row_sandbox_by_name(struct db *db, const char *principal, const char *name,
 			struct sandbox_row *row, struct err *err);
 /* Inside a transaction of the caller. 0: the name is taken. */
@@ -59,7 +60,7 @@ int row_sandbox_touch(struct db *db, const char *id, int64_t now, int64_t every_
 /* The same without renewing expires_at: for tasks, which do not make a sandbox live longer. */
 int row_sandbox_stamp(struct db *db, const char *id, int64_t now, int64_t every_ms,
 		      struct err *err);
-/* Number of live sandboxes of all principals; -1 with err. */
+/* Number of live sandboxes of all principals, reserves included; -1 with err. */
 int64_t row_sandbox_count_live(struct db *db, struct err *err);
 
 /* Lets a live sandbox stay when its session ends. Inside a transaction of the caller: what it stays
@@ -75,7 +76,8 @@ typedef bool row_sandbox_visit(void *ctx, const struct sandbox_row *row);
 bool row_sandbox_each_of_session(struct db *db, const char *session_id, row_sandbox_visit *visit,
 				 void *ctx, struct err *err) MUST_USE;
 
-/* Calls visit for each live or kept sandbox of a principal by name; visit returns false to stop. */
+/* Calls visit for each live or kept sandbox of a principal by name, but not for reserves; visit
+ * returns false to stop. */
 bool row_sandbox_each(struct db *db, const char *principal, row_sandbox_visit *visit, void *ctx,
 		      struct err *err) MUST_USE;
 

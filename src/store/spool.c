@@ -194,6 +194,11 @@ int spool_sessions(const struct spool *spool, struct err *err)
 	return fs_make_dir(spool->root_fd, "sessions", err);
 }
 
+int spool_fonts(const struct spool *spool, struct err *err)
+{
+	return fs_make_dir(spool->root_fd, SPOOL_FONTS_NAME, err);
+}
+
 char *spool_workspace_path(const struct spool *spool, const struct conf *conf, const char *files_id)
 {
 	(void)spool;

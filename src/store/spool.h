@@ -11,7 +11,8 @@
 #include "base/err.h"
 #include "base/util.h"
 
-#define SPOOL_ID_FILE "spool.id" /* of a spool that was used before; see identity.h */
+#define SPOOL_ID_FILE    "spool.id" /* of a spool that was used before; see identity.h */
+#define SPOOL_FONTS_NAME "fonts"
 
 struct spool {
 	int root_fd;        /* SMCP_SPOOL */
@@ -48,6 +49,8 @@ int spool_find_run_dir(const struct spool *spool, const char *id, struct err *er
 
 /* sessions/, made when missing: the lock files of stdio sessions. */
 int spool_sessions(const struct spool *spool, struct err *err);
+/* fonts/, made when missing: matplotlib's list of fonts. */
+int spool_fonts(const struct spool *spool, struct err *err);
 
 /* Renames data/<files_id>, run/<id> or tasks/<name> out of sight and deletes it as far as that goes
  * in a short time, together with what earlier calls left; the rest waits for the next call. A

@@ -1,5 +1,5 @@
 /*
- * Parameters in, status line and fields out, and the accept loop. What is done here against
+ * Parameters in, header block and body out, and the accept loop. What is done here against
  * common sense answers something a real server does.
  */
 #include "web/fcgi.h"
@@ -21,12 +21,13 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/num.h"
+#include "web/block.h"
 #include "web/refuse.h"
 #include "web/route.h"
 
-#define BLOCK_MAX      3500 /* bytes of a header block: nginx has a buffer of 4 KiB */
 #define PARENT_LOOK_MS 10000
-#define LATE_BODY_S    1                  /* wait for a body that follows a false end */
+#define OWED_MS        100 /* wait for a request that another worker may have taken */
+#define LATE_BODY_S    1   /* wait for a body that follows a false end */
 #define CGI_DRAIN_MAX  (64 * 1024 * 1024) /* unread body that a CGI process still takes */
 
 static const int stop_signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
@@ -118,82 +119,17 @@ static bool put(struct exchange *ex, const void *data, size_t len, bool flush)
 
 /* --- response ---------------------------------------------------------------------------- */
 
-static const struct {
-	int status;
-	const char *reason;
-} reasons[] = {
-	{200, "OK"},
-	{202, "Accepted"},
-	{204, "No Content"},
-	{206, "Partial Content"},
-	{304, "Not Modified"},
-	{400, "Bad Request"},
-	{401, "Unauthorized"},
-	{403, "Forbidden"},
-	{404, "Not Found"},
-	{405, "Method Not Allowed"},
-	{406, "Not Acceptable"},
-	{409, "Conflict"},
-	{410, "Gone"},
-	{411, "Length Required"},
-	{412, "Precondition Failed"},
-	{413, "Content Too Large"},
-	{415, "Unsupported Media Type"},
-	{416, "Range Not Satisfiable"},
-	{421, "Misdirected Request"},
-	{429, "Too Many Requests"},
-	{500, "Internal Server Error"},
-	{502, "Bad Gateway"},
-	{503, "Service Unavailable"},
-	{504, "Gateway Timeout"},
-	{507, "Insufficient Storage"},
-};
-
-static const char *reason_of(int status)
-{
-	for (size_t i = 0; i < ARRAY_LEN(reasons); i++) {
-		if (reasons[i].status == status)
-			return reasons[i].reason;
-	}
-	return "Status";
-}
-
-static bool is_clean(const char *s)
-{
-	for (; *s != '\0'; s++) {
-		if ((unsigned char)*s < 0x20 || *s == 0x7F)
-			return false;
-	}
-	return true;
-}
-
-/* The header block; false when a field could forge another or it is too long for a server. */
-static bool compose(struct buf *block, int status, const struct http_header *fields, size_t count,
-		    int64_t content_length)
-{
-	buf_printf(block, "Status: %d %s\r\n", status, reason_of(status));
-	for (size_t i = 0; i < count; i++) {
-		if (!is_clean(fields[i].name) || !is_clean(fields[i].value))
-			return false;
-		buf_printf(block, "%s: %s\r\n", fields[i].name, fields[i].value);
-	}
-	if (content_length >= 0 && status != 204 && status != 304)
-		buf_printf(block, "Content-Length: %lld\r\n", (long long)content_length);
-	buf_puts(block, "\r\n");
-	return block->len <= BLOCK_MAX;
-}
-
 static bool begin(void *ctx, int status, const struct http_header *fields, size_t count,
 		  int64_t content_length)
 {
 	struct exchange *ex = ctx;
 	AUTO_BUF block = BUF_INIT;
-	bool good = compose(&block, status, fields, count, content_length);
+	bool good = block_compose(&block, status, fields, count, content_length);
 	if (!good) {
 		log_event(LOG_ERROR, "response", "refused header block status=%d fields=%zu",
 			  status, count);
 		buf_clear(&block);
-		compose(&block, 500, NULL, 0, 0);
+		(void)!block_compose(&block, 500, NULL, 0, 0);
 	}
 	ex->begun = true;
 	ex->body_out = good && !ex->head ? content_length : 0;
@@ -387,13 +323,13 @@ pid_t fcgi_watched_parent(void)
 
 enum wait_result { WAIT_STOP, WAIT_AGAIN, WAIT_CONNECTION };
 
-static enum wait_result wait_for_connection(const struct listener *listener)
+static enum wait_result wait_for_connection(const struct listener *listener, int timeout_ms)
 {
 	struct pollfd fds[] = {
 		{.fd = listener->signal_fd, .events = POLLIN},
 		{.fd = listener->fd, .events = POLLIN},
 	};
-	if (poll(fds, ARRAY_LEN(fds), PARENT_LOOK_MS) < 0)
+	if (poll(fds, ARRAY_LEN(fds), timeout_ms) < 0)
 		return errno == EINTR ? WAIT_AGAIN : WAIT_STOP;
 	if (fds[0].revents != 0 || (fds[1].revents & (POLLNVAL | POLLERR | POLLHUP)) != 0)
 		return WAIT_STOP;
@@ -432,8 +368,38 @@ static void serve_connection(FCGX_Request *fcgi, fcgi_handler *handle, void *ctx
 		FCGX_Finish_r(fcgi);
 }
 
-bool fcgi_serve(int listen_fd, fcgi_handler *handle, void *ctx, struct err *err)
+/* How a worker serves, and what it still owes. */
+struct service {
+	fcgi_handler *handle;
+	fcgi_after *after;
+	void *ctx;
+	unsigned owed; /* requests since after was called */
+};
+
+static bool is_waiting(int listen_fd)
 {
+	struct pollfd fds = {.fd = listen_fd, .events = POLLIN};
+	return poll(&fds, 1, 0) > 0;
+}
+
+static void settle(struct service *service)
+{
+	if (service->owed > 0 && service->after != NULL)
+		service->after(service->ctx);
+	service->owed = 0;
+}
+
+static void serve_next(FCGX_Request *fcgi, struct service *service, int listen_fd)
+{
+	serve_connection(fcgi, service->handle, service->ctx);
+	service->owed++;
+	if (service->owed >= FCGI_AFTER_LATE || !is_waiting(listen_fd))
+		settle(service);
+}
+
+bool fcgi_serve(int listen_fd, fcgi_handler *handle, fcgi_after *after, void *ctx, struct err *err)
+{
+	struct service service = {handle, after, ctx, 0};
 	FCGX_Request fcgi;
 	if (FCGX_Init() != 0 || FCGX_InitRequest(&fcgi, listen_fd, FCGI_FAIL_ACCEPT_ON_INTR) != 0)
 		return err_set(err, ERR_UNAVAILABLE, "libfcgi could not be set up");
@@ -447,10 +413,14 @@ bool fcgi_serve(int listen_fd, fcgi_handler *handle, void *ctx, struct err *err)
 		return err_sys(err, "set up listening socket");
 	struct listener listener = {listen_fd, signal_fd, fcgi_watched_parent()};
 	enum wait_result result;
-	while ((result = wait_for_connection(&listener)) != WAIT_STOP) {
+	while ((result = wait_for_connection(
+			&listener, service.owed > 0 ? OWED_MS : PARENT_LOOK_MS)) != WAIT_STOP) {
 		if (result == WAIT_CONNECTION)
-			serve_connection(&fcgi, handle, ctx);
+			serve_next(&fcgi, &service, listen_fd);
+		else
+			settle(&service); /* whoever waited was served by another worker */
 	}
+	settle(&service);
 	return true;
 }
 
@@ -468,7 +438,18 @@ static void drain_stdin(int64_t left)
 	}
 }
 
-static bool serve_cgi(fcgi_handler *handle, void *ctx, struct err *err)
+/* Lets go of what the web server reads: it takes the end of both for the end of the answer. One
+ * that ends this process then (Apache, three seconds later) does no harm. */
+static void hang_up(void)
+{
+	AUTO_FD null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null_fd < 0)
+		return;
+	dup2(null_fd, STDOUT_FILENO);
+	dup2(null_fd, STDERR_FILENO);
+}
+
+static bool serve_cgi(fcgi_handler *handle, fcgi_after *after, void *ctx, struct err *err)
 {
 	AUTO_FD signal_fd = block_signals(err);
 	if (signal_fd < 0)
@@ -476,6 +457,10 @@ static bool serve_cgi(fcgi_handler *handle, void *ctx, struct err *err)
 	struct exchange ex = {.fcgi = NULL, .body_in = -1};
 	serve_request(&ex, environ, handle, ctx);
 	drain_stdin(ex.body_in < 0 && ex.chunked ? CGI_DRAIN_MAX : ex.body_in);
+	if (after == NULL)
+		return true;
+	hang_up();
+	after(ctx);
 	return true;
 }
 
@@ -484,11 +469,11 @@ bool fcgi_is_cgi(void)
 	return FCGX_IsCGI();
 }
 
-int fcgi_run(fcgi_handler *handle, void *ctx)
+int fcgi_run(fcgi_handler *handle, fcgi_after *after, void *ctx)
 {
 	struct err err = ERR_INIT;
-	bool ok = FCGX_IsCGI() ? serve_cgi(handle, ctx, &err)
-			       : fcgi_serve(STDIN_FILENO, handle, ctx, &err);
+	bool ok = FCGX_IsCGI() ? serve_cgi(handle, after, ctx, &err)
+			       : fcgi_serve(STDIN_FILENO, handle, after, ctx, &err);
 	if (!ok)
 		log_err(LOG_ERROR, "worker", &err);
 	return ok ? 0 : 1;

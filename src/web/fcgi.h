@@ -17,9 +17,15 @@
 typedef void fcgi_handler(void *ctx, const struct http_request *request,
 			  const struct http_sink *sink);
 
+/* What is left to be done once an answer was sent. Not after each one: while further requests wait
+ * they come first, up to FCGI_AFTER_LATE of them. */
+typedef void fcgi_after(void *ctx);
+#define FCGI_AFTER_LATE 8
+
 /* Serves what the web server started this process for: requests on the socket that is descriptor
- * 0 until told to stop, or the one CGI request of the environment. Returns the exit status. */
-int fcgi_run(fcgi_handler *handle, void *ctx);
+ * 0 until told to stop, or the one CGI request of the environment. after may be NULL. Returns the
+ * exit status. */
+int fcgi_run(fcgi_handler *handle, fcgi_after *after, void *ctx);
 
 /* Whether this process was started by the web server itself, as plain CGI. */
 bool fcgi_is_cgi(void);
@@ -28,6 +34,7 @@ bool fcgi_is_cgi(void);
 pid_t fcgi_watched_parent(void);
 
 /* The accept loop alone, on a listening socket. */
-bool fcgi_serve(int listen_fd, fcgi_handler *handle, void *ctx, struct err *err) MUST_USE;
+bool fcgi_serve(int listen_fd, fcgi_handler *handle, fcgi_after *after, void *ctx,
+		struct err *err) MUST_USE;
 
 #endif

@@ -92,7 +92,7 @@ int main(void)
 	int status = EXIT_FAILURE;
 	log_open("fixture", LOG_INFO);
 	if (open_service(&service, &err))
-		status = fcgi_run(serve, &service);
+		status = fcgi_run(serve, NULL, &service);
 	else
 		log_err(LOG_ERROR, "start", &err);
 	endpoint_finish(&service.endpoint);

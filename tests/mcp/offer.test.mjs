@@ -1,6 +1,7 @@
 // What the server offers beside tools, as the official SDKs of both generations see it: files of sandboxes as resources,
 // prompts, completion, and the question before files are deleted.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { after, test } from 'node:test';
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as HttpV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -11,6 +12,9 @@ import { startService, textOf } from './service.mjs';
 const service = await startService('SMCP_CONFIRM_DESTROY=files');
 const skip = service.skip ?? false;
 after(() => service.stop?.());
+
+// Sandboxes see the packages of this machine.
+const drawsPlots = spawnSync('/usr/bin/python3', ['-Ic', 'import matplotlib']).status === 0;
 
 const info = { name: 'spoolbox-test', version: '1' };
 const headers = () => ({ requestInit: { headers: { Authorization: `Bearer ${service.token}` } } });
@@ -124,6 +128,54 @@ for (const kind of clients) {
 		assert.deepEqual(await complete('sandbox', sandbox), [sandbox]);
 		assert.deepEqual(await complete('path', 'd/11', { context: { arguments: { sandbox } } }),
 			['d/11.txt', ...Array.from({ length: 10 }, (_, i) => `d/11${i}.txt`)]);
+		await close();
+	});
+
+	run('runs Python and gets its plot as an image and its files as resources', async (t) => {
+		if (!drawsPlots) {
+			assert.notEqual(process.env.STRICT, '1', 'python3 has no matplotlib (apt-get install python3-matplotlib)');
+			return t.skip('python3 has no matplotlib');
+		}
+		const { client, close } = await connect(kind);
+		await client.listTools(); // the client checks structured content against what it learns here
+		const code = [
+			'import matplotlib.pyplot as plt',
+			'plt.plot([1, 4, 9])',
+			'open("sums.csv", "w").write("n,sum\\n3,14\\n")',
+			'print("drawn")',
+			'sum([1, 4, 9])',
+		].join('\n');
+		const result = await kind.call(client, { name: 'execute_python', arguments: { code, timeout_ms: 60000 } });
+		assert.notEqual(result.isError, true, textOf(result));
+		const { stdout, value, images, artifacts, exit_code, state_preserved } = result.structuredContent;
+		assert.deepEqual([stdout, value, images, exit_code, state_preserved], ['drawn\n', '14', 1, 0, false]);
+		assert.deepEqual(JSON.parse(textOf(result)), result.structuredContent);
+		assert.deepEqual(result.content.map(({ type }) => type), ['text', 'image', 'resource_link']);
+		const [, image, link] = result.content;
+		assert.equal(image.mimeType, 'image/png');
+		assert.equal(Buffer.from(image.data, 'base64').subarray(1, 4).toString(), 'PNG');
+		assert.deepEqual([link.name, link.mimeType, link.size], ['sums.csv', 'text/csv', 11]);
+		const [contents] = (await client.readResource({ uri: link.uri })).contents;
+		assert.equal(contents.text, 'n,sum\n3,14\n');
+		assert.equal(artifacts[0].uri, link.uri);
+		const download = await fetch(artifacts[0].url);
+		assert.equal(await download.text(), 'n,sum\n3,14\n');
+		assert.equal((await fetch(artifacts[0].url)).status, 410);
+		await close();
+	});
+
+	run('goes on in a Python session with its sandbox', async () => {
+		const { client, tool, close } = await connect(kind);
+		const first = await tool('execute_python', { code: 'total = 40', session_id: 'new' });
+		const { session_id, sandbox } = first;
+		assert.equal(first.state_preserved, true);
+		await tool('write_text', { sandbox, path: 'two.txt', content: '2' });
+		const second = await tool('execute_python', { code: 'total + int(open("two.txt").read())', session_id, files: ['two.txt'] });
+		assert.deepEqual([second.value, second.session_id, second.sandbox], ['42', session_id, sandbox]);
+		const failed = await kind.call(client, { name: 'execute_python', arguments: { code: '1', session_id: 'f'.repeat(32) } });
+		assert.equal(failed.isError, true);
+		assert.match(textOf(failed), /not_found[^]*no Python session/);
+		await tool('destroy_sandbox', { sandbox, delete_files: true });
 		await close();
 	});
 

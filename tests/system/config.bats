@@ -90,6 +90,23 @@ setup() { load_state; }
 	equal "$(our_pids)" ""
 }
 
+@test "doctor says what Python sandboxes have, and what it can do here" {
+	run spoolbox doctor
+	equal "$status" 0
+	version=$(/usr/bin/python3 -c 'import platform; print(platform.python_version())')
+	contains "$output" "OK   python: sandboxes have /usr/bin/python3, version $version"
+	for module in numpy pandas matplotlib PIL openpyxl; do
+		if /usr/bin/python3 -I -c "import $module" 2>/dev/null; then
+			contains "$(grep '^OK   python modules: ' <<<"$output")" "$module"
+		else
+			contains "$(grep '^WARN python modules: without ' <<<"$output")" "$module"
+		fi
+	done
+	contains "$output" ' fonts: '
+	not grep "^WARN python module " <<<"$output"
+	[[ $(uname -m) != x86_64 ]] || contains "$output" ' processor: '
+}
+
 @test "doctor says what is missing and ends with 1" {
 	run as_user "${SETTINGS[@]}" SMCP_MIN_FREE_BYTES=15t "$BIN/spoolbox" doctor
 	equal "$status" 1

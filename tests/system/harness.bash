@@ -79,6 +79,7 @@ harness_open() {
 		install -m 755 "$builddir/$program" "$BIN/$program" || return 1
 		[ -z "${SPOOLBOX_VALGRIND:-}" ] || watch_program "$program" || return 1
 	done
+	cp -rL "$builddir/python" "$BIN/python" || return 1
 	chmod 700 "$SPOOL"
 	chown "$TEST_USER" "$SPOOL" "$TEST_DIR/home" "$TEST_DIR/tmp" 2>/dev/null || true
 	export srcdir builddir TEST_DIR TEST_ID TEST_USER BIN SPOOL TOKEN MARK

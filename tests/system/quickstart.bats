@@ -68,6 +68,11 @@ run_printed_line() {
 	for word in initialize exec upload download mcpServers "Bearer quick-token-0123456789\""; do
 		contains "$output" "$word"
 	done
+	if /usr/bin/python3 -I -c 'import matplotlib' 2>/dev/null; then
+		contains "$output" 'ok  python'
+	else
+		contains "$output" 'python3-matplotlib'
+	fi
 	nothing_is_left
 	no_files_are_left
 	run_printed_line "$output"
@@ -174,6 +179,15 @@ run_printed_line() {
 		"$TEST_DIR/source/contrib/quickstart" --once --no-install
 	equal "$status" 1
 	contains "$output" 'apt-get install --no-install-recommends jq'
+}
+
+@test "what Python would like to have is named, and not needed" {
+	run quickstart bwrap --dev-bind / / --tmpfs /usr/share/fonts --tmpfs /usr/local/share \
+		"$TEST_DIR/source/contrib/quickstart" --once --no-install
+	echo "$output" | tail -20
+	equal "$status" 0
+	contains "$output" 'fonts-wqy-zenhei execute_python has less to offer'
+	nothing_is_left
 }
 
 @test "an option that is not known ends with 2 and the usage" {

@@ -215,6 +215,26 @@ static inline void kit_bring(const char *program, const char *dir, bool chown_it
 	kit_copy(buf_str(&from), to, chown_it);
 }
 
+/* The Python side, as a directory beside the programs. */
+static inline void kit_bring_python(const char *dir, bool chown_it)
+{
+	AUTO_BUF from = BUF_INIT;
+	AUTO_FREE char *to = xasprintf("%s/python", dir);
+	if (!fs_program_dir(&from))
+		exit(2);
+	buf_puts(&from, "/../../python");
+	DIR *entries = opendir(buf_str(&from));
+	if (mkdir(to, 0755) < 0 || (chown_it && chown(to, KIT_USER, KIT_USER) < 0))
+		exit(2);
+	for (struct dirent *entry; entries && (entry = readdir(entries));) {
+		AUTO_FREE char *name = xasprintf("python/%s", entry->d_name);
+		if (entry->d_name[0] != '.')
+			kit_bring(name, dir, chown_it);
+	}
+	if (entries)
+		closedir(entries);
+}
+
 static inline int kit_rerun(char **argv)
 {
 	bool is_root = geteuid() == 0;
@@ -226,6 +246,7 @@ static inline int kit_rerun(char **argv)
 	kit_copy("/proc/self/exe", self, is_root);
 	kit_bring("spoolbox-init", dir, is_root);
 	kit_bring("spoolbox-task", dir, is_root);
+	kit_bring_python(dir, is_root);
 	if (is_root && chown(dir, KIT_USER, KIT_USER) < 0)
 		return 2;
 	pid_t pid = fork();

@@ -40,6 +40,33 @@ TEST(defaults_are_those_of_the_documents)
 	ck_assert_int_eq(conf.url_ttl, 3600);
 	ck_assert_int_eq(conf.read_text_max, 200000);
 	ck_assert_int_eq(conf.confirm_destroy, CONF_CONFIRM_NEVER);
+	ck_assert_int_eq(conf.python_warm, 1);
+	ck_assert_int_eq(conf.python_idle, 300);
+	ck_assert_int_eq(conf.python_images, 1048576);
+	ck_assert_str_eq(conf.python_artifacts,
+			 ".png .csv .json .svg .html .pdf .xlsx .txt .md .zip");
+	ck_assert(!conf.python_guard);
+	conf_finish(&conf);
+}
+TEST_END
+
+TEST(a_switch_is_on_or_off_and_python_can_do_without_ready_sandboxes)
+{
+	clear();
+	setenv("SMCP_PYTHON_GUARD", "on", 1);
+	setenv("SMCP_PYTHON_WARM", "0", 1);
+	setenv("SMCP_PYTHON_ARTIFACTS", "*", 1);
+	struct conf conf;
+	struct err err = ERR_INIT;
+	ck_ok(conf_load(&conf, &err), err);
+	ck_assert(conf.python_guard);
+	ck_assert_int_eq(conf.python_warm, 0);
+	ck_assert_str_eq(conf.python_artifacts, "*");
+	conf_finish(&conf);
+	clear();
+	setenv("SMCP_PYTHON_GUARD", "off", 1);
+	ck_ok(conf_load(&conf, &err), err);
+	ck_assert(!conf.python_guard);
 	conf_finish(&conf);
 }
 TEST_END
@@ -59,6 +86,10 @@ TEST(a_bad_value_is_refused_with_its_name_and_what_is_allowed)
 	expect_refused("SMCP_LOG_LEVEL", "loud", "debug");
 	expect_refused("SMCP_CONFIRM_DESTROY", "yes", "never or files");
 	expect_refused("SMCP_URL_TTL", "999999999", "from 1 to 604800");
+	expect_refused("SMCP_PYTHON_WARM", "17", "from 0 to 16");
+	expect_refused("SMCP_PYTHON_IDLE_SECONDS", "9", "from 10 to 86400");
+	expect_refused("SMCP_PYTHON_IMAGE_BYTES", "17m", "bytes");
+	expect_refused("SMCP_PYTHON_GUARD", "true", "off or on");
 }
 TEST_END
 
@@ -215,6 +246,7 @@ int main(void)
 {
 	const TTest *const unit_tests[] = {
 		defaults_are_those_of_the_documents,
+		a_switch_is_on_or_off_and_python_can_do_without_ready_sandboxes,
 		a_bad_value_is_refused_with_its_name_and_what_is_allowed,
 		a_refused_secret_is_not_shown,
 		a_token_is_what_a_header_can_carry_as_one_word,

@@ -325,6 +325,25 @@ TEST(a_database_of_version_2_keeps_its_rows_and_learns_when_logs_were_finished)
 }
 TEST_END
 
+TEST(a_database_of_version_3_keeps_its_sandboxes_and_none_is_a_reserve)
+{
+	setup();
+	ck_assert_int_ge(schema_step_count, 4);
+	for (int i = 0; i < 3; i++)
+		raw(schema_steps[i]);
+	raw("PRAGMA application_id = 0x53504258; PRAGMA user_version = 3");
+	raw("INSERT INTO sandbox (id, files_id, principal, name, state, template, network,"
+	    " created_at, last_used_at) VALUES ('s1', 's1', 'p', 'one', 'live', 'base', 'none', 10,"
+	    " 20)");
+	struct db *db = open_ok();
+	ck_assert_int_eq(db_schema_version(db), schema_step_count);
+	ck_assert_int_eq(ask(db, "SELECT is_reserve FROM sandbox WHERE id = 's1'"), 0);
+	ck_assert_int_eq(ask(db, "SELECT count(*) FROM python_session"), 0);
+	db_close(db);
+	teardown();
+}
+TEST_END
+
 TEST(many_processes_open_a_new_database_at_once)
 {
 	setup();
@@ -467,6 +486,7 @@ int main(void)
 		a_database_that_cannot_be_written_is_refused_and_left_alone,
 		a_known_database_is_not_made_anew,
 		a_database_of_version_2_keeps_its_rows_and_learns_when_logs_were_finished,
+		a_database_of_version_3_keeps_its_sandboxes_and_none_is_a_reserve,
 		many_processes_open_a_new_database_at_once,
 		statements_are_prepared_once_and_come_back_clean,
 		a_transaction_that_is_not_committed_leaves_nothing,

@@ -157,6 +157,35 @@ static void serve(void *ctx, const struct http_request *request, const struct ht
 		serve_echo(request, sink);
 }
 
+/* Where the work after an answer leaves its mark: one line for each time. Not set: there is none.
+ */
+static const char *after_path;
+static int after_takes_ms;
+
+static void after_answer(void *ctx)
+{
+	ck_assert_ptr_eq(ctx, &worker);
+	clock_sleep_ms(after_takes_ms);
+	int fd = open(after_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, "done\n", 5), 5);
+	close(fd);
+}
+
+static fcgi_after *after; /* NULL but where a test sets it */
+
+/* How often it was done, once it was done at least so often or a second has gone. */
+static int after_count(int wanted)
+{
+	struct stat st = {.st_size = 0};
+	for (int i = 0; i < 100; i++) {
+		if (stat(after_path, &st) == 0 && st.st_size >= wanted * 5)
+			break;
+		clock_sleep_ms(10);
+	}
+	return (int)(st.st_size / 5);
+}
+
 /* --- the web server ---------------------------------------------------------------------- */
 
 static pid_t start_worker(void)
@@ -164,7 +193,7 @@ static pid_t start_worker(void)
 	pid_t pid = fork();
 	if (pid == 0) {
 		struct err err = ERR_INIT;
-		_exit(fcgi_serve(listen_fd, serve, &worker, &err) ? 0 : 1);
+		_exit(fcgi_serve(listen_fd, serve, after, &worker, &err) ? 0 : 1);
 	}
 	return pid;
 }
@@ -665,9 +694,55 @@ TEST(no_socket_is_left_for_children)
 }
 TEST_END
 
+TEST(what_is_left_to_do_is_done_after_the_answer_was_sent)
+{
+	after = after_answer;
+	after_path = "after";
+	after_takes_ms = 300;
+	start();
+	int64_t begun_ms = clock_mono_ms();
+	AUTO_BUF out = BUF_INIT;
+	ask("GET", "/x", NULL, &out);
+	ck_has(&out, "GET/x?");
+	ck_assert_int_lt(clock_mono_ms() - begun_ms, 250);
+	ck_assert_int_eq(after_count(1), 1);
+	buf_clear(&out);
+	ask("GET", "/y", NULL, &out);
+	ck_assert_int_eq(after_count(2), 2);
+	clock_sleep_ms(200); /* longer than it waits when something is owed */
+	ck_assert_int_eq(after_count(3), 2);
+	stop();
+}
+TEST_END
+
+TEST(requests_that_wait_come_before_what_is_left_to_do)
+{
+	after = after_answer;
+	after_path = "after";
+	after_takes_ms = 0;
+	start();
+	kill(worker, SIGSTOP);
+	int fds[3];
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+		fds[i] = open_request("GET", "/x", NULL);
+		put_record(fds[i], STDIN, "", 0);
+	}
+	kill(worker, SIGCONT);
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+		AUTO_BUF out = BUF_INIT;
+		finish(fds[i], &out);
+		ck_has(&out, "GET/x?");
+	}
+	ck_assert_int_eq(after_count(1), 1);
+	stop();
+}
+TEST_END
+
 /* --- plain CGI --------------------------------------------------------------------------- */
 
 extern char **environ;
+
+static int64_t cgi_answer_ms; /* when the last one's answer was complete */
 
 /* Runs a CGI process with this environment and body; its output is appended. */
 static void run_cgi(char **env, const char *body, size_t len, struct buf *out)
@@ -679,9 +754,12 @@ static void run_cgi(char **env, const char *body, size_t len, struct buf *out)
 	if (pid == 0) {
 		dup2(in[0], 0);
 		dup2(result[1], 1);
+		close(in[0]);
 		close(in[1]);
+		close(result[0]);
+		close(result[1]);
 		environ = env;
-		_exit(fcgi_run(serve, &worker));
+		_exit(fcgi_run(serve, after, &worker));
 	}
 	close(in[0]);
 	close(result[1]);
@@ -689,6 +767,7 @@ static void run_cgi(char **env, const char *body, size_t len, struct buf *out)
 	ck_ok(fs_write_all(in[1], body, len, &err), err);
 	close(in[1]);
 	ck_ok(fs_read_all(result[0], 1 << 20, out, &err), err);
+	cgi_answer_ms = clock_mono_ms();
 	close(result[0]);
 	ck_ends(pid);
 }
@@ -722,6 +801,25 @@ TEST(the_same_program_serves_plain_cgi)
 }
 TEST_END
 
+TEST(a_web_server_does_not_wait_for_what_is_left_to_do)
+{
+	char *env[] = {(char *)"REQUEST_METHOD=GET", (char *)"REQUEST_URI=/x", NULL};
+	char *at = unit_tempdir();
+	AUTO_FREE char *path = xasprintf("%s/after", at);
+	after = after_answer;
+	after_path = path;
+	after_takes_ms = 700;
+	AUTO_BUF out = BUF_INIT;
+	int64_t begun_ms = clock_mono_ms();
+	cgi_answer_ms = 0;
+	run_cgi(env, "", 0, &out);
+	ck_has(&out, "GET/x?");
+	ck_assert_int_lt(cgi_answer_ms - begun_ms, 500);
+	ck_assert_int_eq(after_count(1), 1);
+	unit_tempdir_remove(at);
+}
+TEST_END
+
 int main(void)
 {
 	signal(SIGPIPE, SIG_IGN);
@@ -742,7 +840,10 @@ int main(void)
 		no_handler_can_forge_a_header_or_answer_nothing,
 		a_stream_goes_out_at_each_write_and_a_lost_client_is_noticed,
 		no_socket_is_left_for_children,
+		what_is_left_to_do_is_done_after_the_answer_was_sent,
+		requests_that_wait_come_before_what_is_left_to_do,
 		the_same_program_serves_plain_cgi,
+		a_web_server_does_not_wait_for_what_is_left_to_do,
 	};
 	return unit_run("fcgi", tests, ARRAY_LEN(tests));
 }

@@ -44,6 +44,8 @@ TEST(the_text_is_short_and_names_what_matters)
 	has(text, "10 GiB");
 	has(text, "loopback only");
 	has(text, "GBK");
+	has(text, "execute_python");
+	has(text, "300 s pass");
 	free(text);
 }
 TEST_END
@@ -55,6 +57,9 @@ TEST(numbers_follow_the_settings)
 	free(text);
 	text = made("SMCP_EXEC_WAIT", "9");
 	has(text, "9 s at most");
+	free(text);
+	text = made("SMCP_PYTHON_IDLE_SECONDS", "66");
+	has(text, "66 s pass");
 	free(text);
 	text = made("SMCP_TMP_SIZE", "3m");
 	has(text, "3 MiB");
@@ -105,6 +110,25 @@ TEST(programs_and_modules_are_found_by_their_names)
 }
 TEST_END
 
+/* What an operator may install of it, and what a model then is to know of. */
+TEST(the_whole_set_is_named_and_still_short)
+{
+	static const char *const names[] = {"numpy",   "pandas",   "matplotlib", "scipy",
+					    "PIL",     "openpyxl", "lxml",       "bs4",
+					    "sympy",   "requests", "networkx",   "docx",
+					    "seaborn", "sklearn",  "pypdf",      "PyPDF2"};
+	char *usr = unit_tempdir();
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		touch(usr, "lib/python3/dist-packages", names[i], true);
+	AUTO_BUF out = BUF_INIT;
+	instructions_installed(&out, usr);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		has(buf_str(&out), names[i]);
+	ck_assert_uint_lt(out.len, 256);
+	unit_tempdir_remove(usr);
+}
+TEST_END
+
 TEST(a_bare_system_is_no_reason_to_claim_anything)
 {
 	AUTO_BUF out = BUF_INIT;
@@ -119,6 +143,7 @@ int main(void)
 		the_text_is_short_and_names_what_matters,
 		numbers_follow_the_settings,
 		programs_and_modules_are_found_by_their_names,
+		the_whole_set_is_named_and_still_short,
 		a_bare_system_is_no_reason_to_claim_anything,
 	};
 	return unit_run("instructions", tests, ARRAY_LEN(tests));

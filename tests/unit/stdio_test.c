@@ -39,6 +39,16 @@ static const struct tool wait_tool = {
 static const struct tool *const tools[] = {&kit_echo_tool, &kit_mirror_tool, &wait_tool};
 static const struct tool_list list = {tools, ARRAY_LEN(tools)};
 
+/* What is left to be done: a byte into this pipe for each time. */
+static int after_pipe[2];
+static stdio_after *after; /* NULL but where a test sets it */
+
+static void after_answers(void *app)
+{
+	ck_assert_ptr_eq(app, kit.app);
+	ck_assert_int_eq(write(after_pipe[1], "x", 1), 1);
+}
+
 /* --- a session ----------------------------------------------------------------------------- */
 
 struct talk {
@@ -57,7 +67,7 @@ static struct talk talk_begin(void)
 		close(in[1]);
 		close(out[0]);
 		close(stop[1]);
-		stdio_serve(&kit, "tester", in[0], out[1], stop[0]);
+		stdio_serve(&kit, "tester", in[0], out[1], stop[0], after);
 		_exit(0);
 	}
 	close(in[0]);
@@ -359,6 +369,28 @@ TEST(the_order_to_stop_is_seen_while_the_client_does_not_read)
 }
 TEST_END
 
+TEST(what_is_left_to_do_is_done_when_no_request_waits)
+{
+	char done[8];
+	after = after_answers;
+	ck_assert_int_eq(pipe2(after_pipe, O_CLOEXEC), 0);
+	struct talk talk = talk_begin();
+	clock_sleep_ms(50); /* nothing was asked yet, so nothing is left */
+	say(&talk, ECHO("1") ECHO("2"));
+	ck_assert_int_eq(read(after_pipe[0], done, sizeof(done)), 1);
+	say(&talk, ECHO("3"));
+	ck_assert_int_eq(read(after_pipe[0], done, sizeof(done)), 1);
+	AUTO_FREE char *out = talk_end(&talk);
+	ck_assert_ptr_nonnull(strstr(out, "\"id\":3"));
+	ck_assert_int_eq(fcntl(after_pipe[0], F_SETFL, O_NONBLOCK), 0);
+	ck_assert_int_eq(read(after_pipe[0], done, sizeof(done)), -1);
+	/* What came with the end of the input is followed by it as well. */
+	AUTO_JSON *all = answers(ECHO("1"));
+	ck_assert_uint_eq(count(all), 1);
+	ck_assert_int_eq(read(after_pipe[0], done, sizeof(done)), 1);
+}
+TEST_END
+
 int main(void)
 {
 	const TTest *const unit_tests[] = {
@@ -381,6 +413,7 @@ int main(void)
 		a_client_that_does_not_read_any_more_ends_the_call_and_the_session,
 		the_order_to_stop_ends_a_call_and_the_session,
 		the_order_to_stop_is_seen_while_the_client_does_not_read,
+		what_is_left_to_do_is_done_when_no_request_waits,
 	};
 	kit.tools = &list;
 	kit_open();

@@ -1,0 +1,24 @@
+/*
+ * Whether there is room for one more sandbox: places below SMCP_MAX_SANDBOXES, and disk. Reserves
+ * (store/row_reserve.h) take places that nobody else wants, and give way.
+ */
+#ifndef SPOOLBOX_BOX_SANDBOX_ROOM_H
+#define SPOOLBOX_BOX_SANDBOX_ROOM_H
+
+#include "box/app.h"
+#include "store/row_sandbox.h"
+
+/* Tells whether all places are taken when lifetimes that are over have been ended. Those of
+ * reserves count for a reserve only. */
+bool sandbox_room_look(struct app *app, bool is_reserve, bool *full, struct err *err) MUST_USE;
+/* Inside a transaction that makes a sandbox: false with ERR_QUOTA when all places are taken. A
+ * reserve that gives its place away is moved to gone and fills the zeroed row: sandbox_remove
+ * follows when the transaction was committed. */
+bool sandbox_room_take(struct app *app, bool is_reserve, struct sandbox_row *gave_way,
+		       struct err *err) MUST_USE;
+/* ERR_QUOTA: all places are taken. Always false. */
+bool sandbox_room_none(const struct app *app, struct err *err);
+/* ERR_QUOTA when the disk has too little left. */
+bool sandbox_room_disk(const struct app *app, struct err *err) MUST_USE;
+
+#endif

@@ -1,0 +1,104 @@
+"""The processes of a watcher: the runner, and all that it left behind. The watcher is their subreaper.
+"""
+
+import os
+import signal
+import time
+
+KILL_MAX_S = 10  # for processes that the system does not let go of, such as those in a core dump
+STOP_PASSES = 50
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def _stat(pid):
+    """The fields of /proc/PID/stat from the state on, or None. The name may hold any byte."""
+    try:
+        with open("/proc/%s/stat" % pid, "rb") as file:
+            return file.read().rpartition(b")")[2].split()
+    except OSError:
+        return None
+
+
+def descendants():
+    """Numbers of all processes below this one that are not dead."""
+    children = {}
+    for name in os.listdir("/proc"):
+        fields = _stat(name) if name.isdigit() else None
+        if fields:
+            # A process whose first thread has ended looks like a zombie but runs on.
+            is_dead = fields[0] in (b"Z", b"X") and int(fields[17]) <= 1
+            children.setdefault(int(fields[1]), []).append((int(name), is_dead))
+    found, parents = [], [os.getpid()]
+    while parents:
+        for pid, is_dead in children.pop(parents.pop(), ()):
+            parents.append(pid)
+            if not is_dead:
+                found.append(pid)
+    return found
+
+
+def _signal_all(pids, number):
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except OSError:
+            pass  # it has ended meanwhile
+
+
+class Children:
+    def __init__(self):
+        self.runner = 0
+        self.status = None  # of the runner, when it has ended
+        self.cpu_s = 0.0  # of all that have ended
+        self.rss_kib = 0
+
+    def reap(self):
+        """Takes note of all that have ended. False: there is no child left."""
+        try:
+            while True:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+                if pid == 0:
+                    return True
+                if pid == self.runner:
+                    self.status = status
+                self.cpu_s += usage.ru_utime + usage.ru_stime
+                self.rss_kib = max(self.rss_kib, usage.ru_maxrss)
+        except ChildProcessError:
+            return False
+
+    def interrupt(self):
+        if self.status is None:
+            _signal_all([self.runner], signal.SIGINT)
+
+    def kill_all(self):
+        """Stops before it kills, so that nothing can be started by what is about to die."""
+        until = time.monotonic() + KILL_MAX_S
+        while self.reap() and time.monotonic() < until:
+            before = None
+            for _ in range(STOP_PASSES):
+                pids = descendants()
+                _signal_all(pids, signal.SIGSTOP)
+                if pids == before:
+                    break
+                before = pids
+            _signal_all(before, signal.SIGKILL)
+            time.sleep(0.001)
+
+    def usage(self):
+        """(seconds of processor time, peak KiB) up to now."""
+        fields = _stat(self.runner) if self.status is None else None
+        if not fields:
+            return self.cpu_s, self.rss_kib
+        ticks = sum(int(field) for field in fields[11:15])  # its own and that of its children
+        return self.cpu_s + ticks / _TICKS, max(self.rss_kib, self._peak_kib())
+
+    def _peak_kib(self):
+        try:
+            with open("/proc/%d/status" % self.runner, "rb") as file:
+                for line in file:
+                    if line.startswith(b"VmHWM:"):
+                        return int(line.split()[1])
+        except OSError:
+            pass
+        return 0

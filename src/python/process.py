@@ -1,0 +1,80 @@
+"""The process that code finds: streams, module path, random numbers, and Python's own last steps."""
+
+import atexit
+import io
+import os
+import site
+import sys
+import threading
+
+from . import preload
+
+
+def redirect(stdout, stderr):
+    """Makes 1 and 2 what these are, and closes them."""
+    os.dup2(stdout, 1)
+    os.dup2(stderr, 2)
+    os.close(stdout)
+    os.close(stderr)
+
+
+def open_streams():
+    """As with python -u: what was printed is out, however the process ends."""
+    sys.stdin = sys.__stdin__ = open(0, "r", encoding="utf-8", closefd=False)
+    for fd, name in ((1, "stdout"), (2, "stderr")):
+        raw = io.FileIO(fd, "w", closefd=False)
+        raw.name = "<%s>" % name
+        stream = io.TextIOWrapper(raw, "utf-8", "backslashreplace", write_through=True)
+        stream.mode = "w"
+        setattr(sys, name, stream)
+        setattr(sys, "__%s__" % name, stream)
+
+
+def flush_streams():
+    """The code may have put anything in their place."""
+    for name in ("stdout", "stderr"):
+        try:
+            getattr(sys, name).flush()
+        except Exception:
+            pass
+
+
+def module_path(cwd):
+    """sys.path as without -I, which keeps the user's directories out of the kernel."""
+    system_path = list(sys.path)
+    user_site = preload.user_directories()[-1]
+    site.addsitedir(user_site)  # with its .pth files; does nothing when it is not there
+    from_user = [path for path in sys.path if path not in system_path]
+    packages = [path for path in system_path if path.endswith("-packages")]
+    library = [path for path in system_path if path not in packages]
+    return [cwd] + preload.user_directories()[:-1] + library + from_user + packages
+
+
+def reseed():
+    """What numpy has drawn its numbers from is a copy of the kernel's. random does this itself."""
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random:
+        numpy_random.seed()
+
+
+def exit_code(error):
+    """What sys.exit was called with, as Python would have it."""
+    if error.code is None:
+        return 0
+    if isinstance(error.code, int):
+        return error.code & 0xFF
+    try:
+        print(error.code, file=sys.stderr)
+    except Exception:
+        pass
+    return 1
+
+
+def finish():
+    """What Python does at the end of a process, in its order."""
+    threading._shutdown()
+    # Python 3.13 does not raise an interrupt of this, but goes on.
+    others = set(threading.enumerate()) - {threading.current_thread()}
+    if any(not thread.daemon for thread in others):
+        raise KeyboardInterrupt
+    atexit._run_exitfuncs()

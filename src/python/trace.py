@@ -1,0 +1,75 @@
+"""Exceptions as the caller is told of them: the code's own lines, and nothing of the driver."""
+
+import os
+import traceback
+import types
+
+from . import hints, text, wire
+
+MESSAGE_MAX = 2000  # characters
+TRACEBACK_MAX = 8 * 1024 - 100
+HINT_MAX = 1000
+# The traceback module shortens what repeats, but looks at all of it: with a raised recursion limit
+# there may be a million.
+FRAMES_MAX = 2000
+
+_DRIVER = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def without_driver(trace):
+    """A traceback without frames of the driver, wherever they are in it."""
+    entries = []
+    while trace is not None:
+        if not trace.tb_frame.f_code.co_filename.startswith(_DRIVER):
+            entries.append(trace)
+        trace = trace.tb_next
+    if len(entries) > FRAMES_MAX:
+        entries = entries[: FRAMES_MAX // 2] + entries[-FRAMES_MAX // 2 :]
+    clean = None
+    for entry in reversed(entries):
+        clean = types.TracebackType(clean, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return clean
+
+
+def clean_all(error):
+    """The same for the exception and all that it goes back to or is made of."""
+    seen, waiting = set(), [error]
+    while waiting:
+        one = waiting.pop()
+        if not isinstance(one, BaseException) or id(one) in seen:
+            continue
+        seen.add(id(one))
+        one.__traceback__ = without_driver(one.__traceback__)
+        waiting += [one.__cause__, one.__context__]
+        waiting += getattr(one, "exceptions", ())  # ExceptionGroup of Python 3.11
+
+
+def message_of(error):
+    try:
+        return str(error)
+    except Exception:
+        return "<its message could not be made>"
+
+
+def format_error(error):
+    try:
+        clean_all(error)
+        return "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    except Exception:  # it may have methods of its own, or there is no memory for it
+        return "%s: %s\n" % (text.type_name(type(error)), message_of(error))
+
+
+def describe(error, job):
+    """Members of the error frame."""
+    members = {
+        "type": text.type_name(type(error)),
+        "message": text.cut_middle(message_of(error), MESSAGE_MAX),
+        "traceback": text.cut_middle(format_error(error), TRACEBACK_MAX),
+    }
+    if isinstance(error, KeyboardInterrupt) and not members["message"]:
+        members["message"] = "interrupted; the time limit is %g s" % job.limit_s
+    try:
+        members["hint"] = text.cut(hints.find(error, job), HINT_MAX)[0]
+    except Exception:
+        members["hint"] = ""
+    return {name: wire.clean(member) for name, member in members.items() if member or name != "hint"}

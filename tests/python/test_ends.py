@@ -1,0 +1,172 @@
+"""How a run ends, and that what it printed is not lost."""
+
+import os
+import signal
+import time
+import unittest
+
+import host
+from kit import KernelTest
+
+
+class Ends(KernelTest):
+    def test_output_and_the_end_of_the_code_are_told(self):
+        result = self.run_code("import sys\nprint('out')\nprint('err', file=sys.stderr)")
+        self.check_done(result)
+        self.assertTrue(result.started)
+        self.assertEqual((result.stdout, result.stderr), ("out\n", "err\n"))
+        self.assertGreater(result.end["max_rss_kib"], 1000)
+
+    def test_sys_exit_gives_its_code_without_an_error(self):
+        for argument, code in (("", 0), ("0", 0), ("3", 3), ("256 + 7", 7), ("None", 0)):
+            result = self.run_code("import sys\nprint('x')\nsys.exit(%s)" % argument)
+            self.check_end(result, "exit", code)
+            self.assertIsNone(result.error)
+
+    def test_sys_exit_with_a_text_says_it_on_stderr(self):
+        result = self.run_code("import sys\nsys.exit('that was it')")
+        self.check_end(result, "exit", 1)
+        self.assertEqual(result.stderr, "that was it\n")
+
+    def test_os_exit_loses_no_output(self):
+        result = self.run_code("import os\nprint('half a line', end='')\nos._exit(4)")
+        self.check_end(result, "exit", 4)
+        self.assertEqual(result.stdout, "half a line")
+
+    def test_os_exit_with_0_is_not_taken_for_the_end_of_the_code(self):
+        self.check_end(self.run_code("import os\nos._exit(0)"), "exit", 0)
+
+    def test_a_segmentation_fault_is_a_signal_and_loses_no_output(self):
+        result = self.run_code("import ctypes\nprint('before', end='')\nctypes.string_at(0)")
+        self.check_end(result, "signal", signal.SIGSEGV)
+        self.assertEqual((result.stdout, result.stderr), ("before", ""))
+
+    def test_endless_code_is_interrupted(self):
+        result = self.run_code("print('x')\nwhile True: pass", timeout_ms=300)
+        self.check_error(result, "KeyboardInterrupt", timed_out=True)
+        self.assertIn("0.3 s", result.error["message"])
+        self.assertIn("while True: pass", result.error["traceback"])
+        self.assertEqual(result.stdout, "x\n")
+
+    def test_code_that_does_not_hear_the_interrupt_is_killed(self):
+        for code in ("sum(range(10**13))", "import signal\nsignal.signal(2, lambda *a: 0)\nwhile 1: 0"):
+            result = self.run_code("print('x', end='')\n" + code, timeout_ms=200, grace_ms=300)
+            self.check_end(result, "signal", signal.SIGKILL, timed_out=True)
+            self.assertEqual(result.stdout, "x")
+
+    def test_a_thread_that_goes_on_is_waited_for_up_to_the_time_limit(self):
+        code = "import threading, time\nthreading.Thread(target=lambda: (time.sleep(%s), print('t'))).start()"
+        self.assertEqual(self.run_code(code % "0.2").stdout, "t\n")
+        result = self.run_code(code % "60", timeout_ms=300)
+        self.check_error(result, "KeyboardInterrupt", timed_out=True)
+
+    def test_exit_handlers_run(self):
+        result = self.run_code("import atexit\natexit.register(print, 'bye')\n1/0")
+        self.check_error(result, "ZeroDivisionError")
+        self.assertEqual(result.stdout, "bye\n")
+
+    def test_a_child_left_running_is_killed_before_the_end_is_told(self):
+        result = self.run_code(
+            "import subprocess\nprint(subprocess.Popen(['sleep', '60']).pid)", timeout_ms=5000
+        )
+        self.check_done(result)
+        self.assertFalse(os.path.exists("/proc/%s" % result.stdout.strip()))
+
+    def test_a_grandchild_that_has_made_itself_a_daemon_is_killed_too(self):
+        result = self.run_code(
+            "import os, time, signal\n"
+            "r, w = os.pipe()\n"
+            "if os.fork() == 0:\n"
+            "    os.setsid()\n"
+            "    if os.fork() == 0:\n"
+            "        signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+            "        os.write(w, str(os.getpid()).encode())\n"
+            "        time.sleep(60)\n"
+            "    os._exit(0)\n"
+            "print(os.read(r, 20).decode())"
+        )
+        self.check_done(result)
+        self.assertFalse(os.path.exists("/proc/%s" % result.stdout.strip()))
+
+    def test_the_child_of_a_fork_ends_as_a_process_of_its_own(self):
+        result = self.run_code(
+            "import os, sys\npid = os.fork()\nif pid == 0:\n    print('child', flush=True)\n"
+            "    sys.exit(5)\nprint(os.WEXITSTATUS(os.waitpid(pid, 0)[1]))\n'parent'"
+        )
+        self.check_done(result, "'parent'")
+        self.assertEqual(result.stdout, "child\n5\n")
+
+    def test_a_host_that_closes_ends_the_run(self):
+        pid_file = os.path.join(self.host.workspace, "pid")
+        call = self.host.call("import os\nopen('pid', 'w').write(str(os.getpid()))\nwhile 1: pass")
+        host.wait_until(lambda: os.path.exists(pid_file) and os.path.getsize(pid_file))
+        with open(pid_file) as file:
+            pid = file.read()
+        call.socket.close()
+        self.assertTrue(host.wait_until(lambda: not os.path.exists("/proc/" + pid)))
+        for thread in call.threads:
+            thread.join()
+
+    def test_a_packet_of_the_host_interrupts(self):
+        call = self.host.call("print('x')\nwhile 1: pass")
+        host.wait_until(lambda: call.result.sizes[0])
+        call.socket.send(b"c")
+        result = call.wait()
+        self.check_error(result, "KeyboardInterrupt")
+
+    def test_the_end_of_the_watcher_is_the_end_of_the_runner(self):
+        begun = time.monotonic()
+        result = self.run_code("import os, time\nprint('x')\nos.kill(os.getppid(), 9)\ntime.sleep(30)")
+        self.assertIsNone(result.end)
+        self.assertEqual(result.stdout, "x\n")
+        self.assertLess(time.monotonic() - begun, 5)
+
+    def test_a_runner_that_stops_itself_is_killed(self):
+        result = self.run_code(
+            "import os\nos.kill(os.getpid(), 19)", timeout_ms=200, grace_ms=200
+        )
+        self.check_end(result, "signal", signal.SIGKILL, timed_out=True)
+
+    def test_a_host_that_reads_no_frames_does_not_keep_the_watcher(self):
+        call = self.host.call(
+            "import os\nprint(os.getppid())\nwhile True: display('x' * 16000)",
+            timeout_ms=300,
+            grace_ms=300,
+        )
+        host.wait_until(lambda: call.result.stdout.endswith("\n"))
+        path = "/proc/" + call.result.stdout.strip()
+        self.assertTrue(host.wait_until(lambda: not os.path.exists(path), 12))
+        call.socket.close()
+        for thread in call.threads:
+            thread.join()
+
+    def test_200_mb_of_prints_arrive_whole(self):
+        code = "line = 'x' * 9999\nfor _ in range(20000): print(line)"
+        result = self.run_code(code, timeout_ms=60000)
+        self.check_done(result)
+        self.assertEqual(result.sizes[0], 200 * 1000 * 1000)
+        self.assertLess(result.end["max_rss_kib"], 200 * 1024)
+
+    def test_many_short_prints_take_no_minutes(self):
+        result = self.run_code("for i in range(200000): print(i)", timeout_ms=60000)
+        self.check_done(result)
+        self.assertTrue(result.seconds < 20)
+
+
+class Memory(KernelTest):
+    options = {"limit_data": 256 * 1024 * 1024}
+
+    def test_a_memory_error_is_told_and_a_session_goes_on(self):
+        session = self.host.session()
+        self.check_done(session.run("x = 5"), state="kept")
+        result = session.run("block = bytearray(10**9)")
+        self.check_error(result, "MemoryError", state="kept")
+        self.assertIn("memory", result.error["hint"])
+        self.check_error(
+            session.run("parts = []\nwhile True: parts.append('x' * 10**6)"), "MemoryError", "kept"
+        )
+        self.check_done(session.run("del parts\nx"), "5", state="kept")
+
+
+if __name__ == "__main__":
+    unittest.main()

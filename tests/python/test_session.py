@@ -1,0 +1,150 @@
+"""Sessions: state that stays, and what becomes of it."""
+
+import os
+import signal
+import time
+import unittest
+
+import host
+from kit import HAS_MATPLOTLIB, KernelTest, needs
+
+
+class Sessions(KernelTest):
+    def setUp(self):
+        self.session = self.host.session()
+
+    def check(self, code, text=None, **settings):
+        result = self.session.run(code, **settings)
+        self.check_done(result, text, state="kept")
+        return result
+
+    def test_names_imports_and_definitions_stay(self):
+        self.check("import math\nx = 3\ndef f(y): return x * y")
+        self.check("x += 1")
+        self.check("f(2) + math.floor(1.5)", "9")
+        self.check("_", "9")
+        result = self.check("import os\nos.getcwd() == %r" % self.host.workspace, "True")
+        self.assertEqual(result.end["runs"], 5)
+
+    def test_the_working_directory_and_a_closed_stdout_last_no_longer_than_they_should(self):
+        self.check("import os, sys\nos.mkdir('deep')\nos.chdir('deep')\nsys.stdout.close()")
+        result = self.check("print(os.path.basename(os.getcwd()))")
+        self.assertEqual(result.stdout, "deep\n")
+
+    def test_tracebacks_name_the_run(self):
+        self.check("def f(x):\n    return 1 / x")
+        result = self.session.run("\nf(0)")
+        self.check_error(result, "ZeroDivisionError", state="kept")
+        trace = result.error["traceback"]
+        self.assertIn('File "run-2.py", line 2, in <module>\n    f(0)', trace)
+        self.assertIn('File "run-1.py", line 2, in f\n    return 1 / x', trace)
+
+    def test_an_interrupt_keeps_the_state(self):
+        self.check("x = 1")
+        result = self.session.run("x = 2\nwhile True: pass", timeout_ms=300)
+        self.check_error(result, "KeyboardInterrupt", state="kept", timed_out=True)
+        self.check("x", "2")
+        result = self.session.run("import time\ntime.sleep(30)", timeout_ms=200)
+        self.check_error(result, "KeyboardInterrupt", state="kept", timed_out=True)
+        self.check("x", "2")
+
+    def test_a_kill_loses_the_state_and_ends_the_session(self):
+        self.check("x = 1")
+        result = self.session.run("sum(range(10**13))", timeout_ms=200, grace_ms=200)
+        self.check_end(result, "signal", signal.SIGKILL, state="lost", timed_out=True)
+        self.assertTrue(host.wait_until(lambda: not self.session.answers()))
+
+    def test_sys_exit_keeps_the_state_and_os_exit_loses_it(self):
+        self.check("import sys, os\nx = 1")
+        self.check_end(self.session.run("sys.exit(3)"), "exit", 3, state="kept")
+        self.check_end(self.session.run("exit()"), "exit", 0, state="kept")
+        self.check("x", "1")
+        self.check_end(self.session.run("os._exit(3)"), "exit", 3, state="lost")
+
+    def test_a_deep_recursion_keeps_the_state(self):
+        result = self.session.run("x = 1\ndef f(): f()\nf()")
+        self.check_error(result, "RecursionError", state="kept")
+        self.check("x", "1")
+
+    def test_children_go_on_between_runs_and_their_output_is_dropped(self):
+        self.check("import subprocess\np = subprocess.Popen('sleep 0.2; echo late', shell=True,"
+                   " stdout=subprocess.PIPE)")
+        self.check("p.communicate()[0]", "b'late\\n'")
+
+    def test_a_thread_between_runs_shows_nothing_and_blocks_nothing(self):
+        self.check(
+            "import threading, time\n"
+            "def work():\n"
+            "    for i in range(40):\n        display('x' * 16000)\n        time.sleep(0.005)\n"
+            "thread = threading.Thread(target=work)\nthread.start()"
+        )
+        time.sleep(0.3)
+        result = self.check("thread.join()\n1", "1")
+        self.assertEqual(result.displays, [])
+
+    def test_the_event_loop_stays(self):
+        self.check("import asyncio\nqueue = asyncio.Queue()\nawait queue.put(1)")
+        self.check("task = asyncio.create_task(queue.get())\nNone\nawait asyncio.sleep(0)")
+        self.check("await task", "1")
+
+    def test_future_imports_stay(self):
+        self.check("from __future__ import annotations")
+        self.check("def f(x: nothing): pass\nf.__annotations__", "{'x': 'nothing'}")
+
+    def test_the_session_ends_when_it_was_idle_for_so_long(self):
+        session = self.host.session(idle_ms=300)
+        result = session.run("import os\nos.getpid()")
+        self.assertTrue(host.wait_until(lambda: not session.answers()))
+        self.assertTrue(host.wait_until(lambda: not os.path.exists("/proc/" + result.text)))
+
+    def test_the_host_can_end_it_with_all_that_runs_in_it(self):
+        result = self.session.run(
+            "import subprocess\nnull = subprocess.DEVNULL\n"
+            "subprocess.Popen(['sleep', '60'], stdout=null, stderr=null).pid"
+        )
+        self.session.end()
+        self.assertTrue(host.wait_until(lambda: not os.path.exists("/proc/" + result.text)))
+        self.assertTrue(host.wait_until(lambda: not self.session.answers()))
+
+    def test_a_connection_that_asks_nothing_does_no_harm(self):
+        self.check("x = 1")
+        host.connect(self.session.path).close()
+        self.check("x", "1")
+
+    def test_a_runner_that_dies_between_runs_ends_the_session(self):
+        result = self.session.run("import os\nos.getpid()")
+        os.kill(int(result.text), signal.SIGKILL)
+        self.assertTrue(host.wait_until(lambda: not self.session.answers()))
+
+    def test_the_code_of_the_session_has_no_listening_socket(self):
+        result = self.session.run("import os\nsorted(map(int, os.listdir('/proc/self/fd')))[:3]")
+        self.assertEqual(result.text, "[0, 1, 2]")
+        unix = "open('/proc/net/unix').read()"
+        listed = self.session.run(
+            "import os\nlinks = [os.readlink('/proc/self/fd/' + f) for f in os.listdir('/proc/self/fd')"
+            " if os.path.islink('/proc/self/fd/' + f)]\n"
+            "[line for line in %s.splitlines() if %r in line and 'socket:[%%s]' %% line.split()[6]"
+            " in links]" % (unix, self.host.directory)
+        )
+        self.check_done(listed, "[]", state="kept")
+
+    def test_thirty_sessions_keep_their_own_state(self):
+        sessions = [self.host.session() for _ in range(30)]
+        for call in [session.call("x = %d" % i) for i, session in enumerate(sessions)]:
+            self.check_done(call.wait(), state="kept")
+        calls = [session.call("x += 100\nx") for session in sessions]
+        for i, call in enumerate(calls):
+            self.check_done(call.wait(), str(i + 100), state="kept")
+        for session in sessions:
+            session.end()
+
+    @needs(HAS_MATPLOTLIB, "matplotlib")
+    def test_a_figure_is_shown_once_and_may_be_used_on(self):
+        plot = "import matplotlib.pyplot as plt\nfig, ax = plt.subplots()\nax.plot([1])\nNone"
+        self.assertEqual(len(self.session.run(plot).images), 1)
+        self.assertEqual(len(self.session.run("1").images), 0)
+        self.assertEqual(len(self.session.run("ax.plot([2])\nfig").images), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
