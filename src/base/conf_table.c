@@ -76,7 +76,7 @@ const struct conf_setting conf_settings[] = {
 	 3650 * DAY, "How long the log of a finished task is kept."},
 	{"SMCP_URL_TTL", CONF_SECONDS, CONF_FIELD(url_ttl), "3600", NULL, 1, 7 * DAY,
 	 "Lifetime of a file link when the caller names none."},
-	{"SMCP_READ_CONF_TEXT_MAX_BYTES", CONF_SIZE, CONF_FIELD(read_text_max), "200000", NULL, KIB,
+	{"SMCP_READ_TEXT_MAX_BYTES", CONF_SIZE, CONF_FIELD(read_text_max), "200000", NULL, KIB,
 	 16 * MIB, "Most text that one read_text call returns."},
 	{"SMCP_STDOUT_BYTES", CONF_SIZE, CONF_FIELD(stdout_max), "32k", NULL, KIB, 4 * MIB,
 	 "Most standard output that one exec call returns."},

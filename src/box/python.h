@@ -5,6 +5,8 @@
 #ifndef SPOOLBOX_BOX_PYTHON_H
 #define SPOOLBOX_BOX_PYTHON_H
 
+#include <time.h>
+
 #include "box/sandbox.h"
 #include "run/kernel.h"
 #include "store/row_python.h"
@@ -84,7 +86,8 @@ int python_end_idle(struct app *app, const struct python_row *session, struct er
 /* Input files beside the code. One of the same sandbox stays where it is; one of another is copied
  * into the workspace by its last name, read-only. */
 struct python_stage {
-	char **names; /* NULL-terminated, relative to the workspace */
+	char **names;                /* NULL-terminated, relative to the workspace */
+	struct timespec *changed_at; /* of each: st_ctim when the run was about to begin */
 	size_t count;
 };
 void python_stage_finish(struct python_stage *stage);

@@ -93,23 +93,21 @@ static void add_named(struct finder *finder, const struct kernel_file *file)
 		add(finder, buf_str(&path), st.st_size, true, file->about);
 }
 
-static bool is_input(const struct python_stage *staged, const char *path)
+static bool is_before(const struct timespec *a, const struct timespec *b)
 {
-	for (size_t i = 0; staged != NULL && i < staged->count; i++)
-		if (strcmp(staged->names[i], path) == 0)
-			return true;
-	return false;
+	return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec : a->tv_nsec < b->tv_nsec;
 }
 
-/* Whatever is done to a file stamps this time, which nobody inside can set. What has the very time
- * at which the run began may be from right before it: so do inputs that were just staged. */
+/* Whatever is done to a file stamps this time, which nobody inside can set. It is as fine as a tick
+ * of the kernel, or finer, so one that was staged a moment before the run is told by its own. */
 static bool is_changed(const struct python_work *work, const struct walk_entry *entry)
 {
-	const struct timespec *began = &work->began, *at = &entry->st->st_ctim;
-	if (at->tv_sec != began->tv_sec)
-		return at->tv_sec > began->tv_sec;
-	return at->tv_nsec > began->tv_nsec ||
-	       (at->tv_nsec == began->tv_nsec && !is_input(work->staged, entry->path));
+	const struct python_stage *staged = work->staged;
+	const struct timespec *at = &entry->st->st_ctim;
+	for (size_t i = 0; staged != NULL && i < staged->count; i++)
+		if (strcmp(staged->names[i], entry->path) == 0)
+			return is_before(&staged->changed_at[i], at);
+	return !is_before(at, &work->began);
 }
 
 static bool visit(void *ctx, const struct walk_entry *entry)

@@ -18,6 +18,7 @@ void python_stage_finish(struct python_stage *stage)
 	for (size_t i = 0; i < stage->count; i++)
 		free(stage->names[i]);
 	free(stage->names);
+	free(stage->changed_at);
 	*stage = (struct python_stage){.count = 0};
 }
 
@@ -29,13 +30,16 @@ static bool has(const struct python_stage *stage, const char *path)
 	return false;
 }
 
-static void add(struct python_stage *stage, const char *path)
+static void add(struct python_stage *stage, const char *path, const struct stat *st)
 {
 	if (has(stage, path))
 		return;
-	stage->names = xrealloc(stage->names, (stage->count + 2) * sizeof(*stage->names));
-	stage->names[stage->count++] = xstrdup(path);
-	stage->names[stage->count] = NULL;
+	size_t at = stage->count++;
+	stage->names = xrealloc(stage->names, (at + 2) * sizeof(*stage->names));
+	stage->names[at] = xstrdup(path);
+	stage->names[at + 1] = NULL;
+	stage->changed_at = xrealloc(stage->changed_at, (at + 1) * sizeof(*stage->changed_at));
+	stage->changed_at[at] = st->st_ctim;
 }
 
 static bool check_count(const struct python_stage *stage, struct err *err)
@@ -51,13 +55,14 @@ static bool check_count(const struct python_stage *stage, struct err *err)
 bool python_stage_own(struct python_stage *stage, const struct sandbox_use *use, const char *path,
 		      struct err *err)
 {
+	struct stat st;
 	AUTO_BUF relative = BUF_INIT;
 	if (!check_count(stage, err) || !files_path("files", path, strlen(path), &relative, err))
 		return false;
-	AUTO_FD fd = files_open(use, buf_str(&relative), NULL, err);
+	AUTO_FD fd = files_open(use, buf_str(&relative), &st, err);
 	if (fd < 0)
 		return false;
-	add(stage, buf_str(&relative));
+	add(stage, buf_str(&relative), &st);
 	return true;
 }
 
@@ -99,17 +104,16 @@ static int same_content(int a, int b, struct err *err)
 	}
 }
 
-/* What has the name already: 1 the same content, 0 nothing, -1 with err. */
+/* What has the name already: 1 the same content, of which st is filled, 0 nothing, -1 with err. */
 static int look_at_target(const struct sandbox_use *to, const char *name, int from_fd, int64_t size,
-			  struct err *err)
+			  struct stat *st, struct err *err)
 {
-	struct stat st;
 	struct err trouble = ERR_INIT;
 	AUTO_FD any = fs_open_beneath(to->workspace_fd, name, O_PATH | O_NOFOLLOW, 0);
 	if (any < 0 && errno == ENOENT)
 		return 0;
-	AUTO_FD fd = any < 0 ? -1 : files_open(to, name, &st, &trouble);
-	if (fd >= 0 && st.st_size == size) {
+	AUTO_FD fd = any < 0 ? -1 : files_open(to, name, st, &trouble);
+	if (fd >= 0 && st->st_size == size) {
 		int same = same_content(from_fd, fd, err);
 		if (same != 0)
 			return same;
@@ -150,14 +154,15 @@ static bool copy(struct app *app, const struct sandbox_use *to, int from_fd, int
 }
 
 static bool bring(struct app *app, const struct sandbox_use *to, const char *name, int from_fd,
-		  int64_t size, struct err *err)
+		  int64_t size, struct stat *st, struct err *err)
 {
 	AUTO_FILES_DRAFT draft = FILES_DRAFT_INIT;
 	if (!files_can_write(to, name, err) || !files_check_room(app, to, size, err) ||
 	    !files_draft_open(to, &draft, err) || !copy(app, to, from_fd, size, draft.fd, err) ||
 	    !files_draft_publish(&draft, name, err))
 		return false;
-	return fchmod(draft.fd, INPUT_MODE) == 0 || err_sys(err, "chmod an input file");
+	return (fchmod(draft.fd, INPUT_MODE) == 0 && fstat(draft.fd, st) == 0) ||
+	       err_sys(err, "chmod an input file");
 }
 
 bool python_stage_copy(struct app *app, struct python_stage *stage, const struct sandbox_use *from,
@@ -180,9 +185,10 @@ bool python_stage_copy(struct app *app, struct python_stage *stage, const struct
 	}
 	const char *slash = strrchr(buf_str(&relative), '/');
 	const char *name = slash == NULL ? buf_str(&relative) : slash + 1;
-	int there = look_at_target(to, name, fd, st.st_size, err);
-	if (there < 0 || (there == 0 && !bring(app, to, name, fd, st.st_size, err)))
+	struct stat staged;
+	int there = look_at_target(to, name, fd, st.st_size, &staged, err);
+	if (there < 0 || (there == 0 && !bring(app, to, name, fd, st.st_size, &staged, err)))
 		return false;
-	add(stage, name);
+	add(stage, name, &staged);
 	return true;
 }

@@ -1,4 +1,5 @@
-"""The processes of a watcher: the runner, and all that it left behind. The watcher is their subreaper.
+"""The processes of a watcher: the runner, and all that it left behind, which the watcher, as their
+subreaper, gets as children.
 """
 
 import os

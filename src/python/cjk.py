@@ -1,7 +1,7 @@
 """Chinese, Japanese and Korean glyphs in plots, which matplotlib's own font does not have.
 
-The fonts are added behind whatever font a text asks for, so that styles and settings of the code, and
-libraries that set them, need not know about this.
+The fonts are added behind whatever font a text asks for, so that styles and settings of the code,
+and libraries that set them, need not know about this.
 """
 
 # Best first; each of them has the glyphs of more than one of the languages.

@@ -1,4 +1,5 @@
-"""What the caller is shown: the value of the last expression, what display() is called with, figures.
+"""What the caller is shown: the value of the last expression, what display() is called with, and
+figures.
 """
 
 import base64
@@ -11,8 +12,8 @@ VALUE_MAX = 8 * 1024
 DISPLAY_MAX = 16 * 1024  # a larger text is a file, with its beginning shown
 SHOWS_MAX = 4  # plt.show() leaves room for three more of its kind
 
-# Methods of IPython's display protocol, what comes first is shown. HTML is not among them: it is for
-# values that have no better text.
+# Methods of IPython's display protocol, what comes first is shown. HTML is not among them: it is
+# for values that have no better text.
 METHODS = (
     ("image/png", "_repr_png_"),
     ("image/jpeg", "_repr_jpeg_"),
@@ -66,8 +67,9 @@ class Display:
         """(text, truncated)"""
         try:
             if tables.is_table(value):
+                shown = tables.to_text(value)
                 tables.save(value, self.saver)
-                return text.cut(tables.to_text(value), VALUE_MAX)
+                return text.cut(shown, VALUE_MAX)
             return text.bounded_repr(value, VALUE_MAX)
         except Exception as error:
             return "<its repr failed: %s>" % describe(error), False

@@ -11,7 +11,7 @@ class Saver:
         self.directory = directory
 
     def save(self, stem, suffix, data, about):
-        """The path of a new file, which the caller is told of; None, with a note, when it failed."""
+        """The path of a new file, which the caller is told of; None, and a note, when it failed."""
         try:
             path = self._write(stem, suffix, data)
         except OSError as error:

@@ -1,8 +1,8 @@
 """Advice to whoever writes the code, when the operator has switched it on; no boundary.
 
-Two rules. Starting programs and calling C is refused when code of the user asks for it directly: the
-nearest caller outside of the modules in INTERFACES decides, so that numpy may use ctypes, and the
-standard library may start a helper of its own. Writing is refused to all, outside of a few
+Two rules. Starting programs and calling C is refused when code of the user asks for it directly:
+the nearest caller outside of the modules in INTERFACES decides, so that numpy may use ctypes, and
+the standard library may start a helper of its own. Writing is refused to all, outside of a few
 directories, but for the import system, which keeps its compiled files.
 """
 

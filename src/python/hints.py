@@ -78,7 +78,7 @@ def about_name(error, job):
 
 def about_loop(error, job):
     if "running event loop" in str(error):
-        return "The code runs in an event loop because it uses await at the top level: await instead."
+        return "Code that uses await at the top level runs in an event loop: await instead."
     return ""
 
 

@@ -157,7 +157,7 @@ class Images:
                 return None  # without Pillow, or what it cannot read
             if len(image.data) <= room:
                 return image
-            side = int(side * min(0.8, max(0.3, (room / len(image.data)) ** 0.7)))
+            side = int(side * min(0.8, max(0.3, (room / len(image.data)) ** 0.6)))
         return None
 
     @staticmethod

@@ -1,7 +1,7 @@
 """What is worth importing ahead, and how: into the kernel, from the system's directories alone.
 
-A directory of the user (PYTHONPATH, the user site) may have another version of a module. is_shadowed
-tells, so that what was imported ahead never hides what an import would have found there.
+A directory of the user (PYTHONPATH, the user site) may have another version of a module.
+is_shadowed tells, so that what was imported ahead never hides what an import would find there.
 """
 
 import contextlib

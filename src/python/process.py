@@ -1,4 +1,4 @@
-"""The process that code finds: streams, module path, random numbers, and Python's own last steps."""
+"""The process that code finds: streams, module path, random numbers, and Python's last steps."""
 
 import atexit
 import io

@@ -56,8 +56,11 @@ class Run:
     def serve(self, number, session):
         self.host.setblocking(False)
         usage = self.children.usage()
-        if not self.hand_over(number, session):
+        self.children.reap()
+        if self.children.status is not None or not self.announce():
+            self.request.close()
             return  # the host sees that nothing was begun
+        self.hand_over(number, session)
         self.deadline = time.monotonic() + self.request.settings["timeout_ms"] / 1000
         while not self.is_over(session):
             self.step()
@@ -70,6 +73,14 @@ class Run:
 
     # --- what comes and goes -----------------------------------------------------------------
 
+    def announce(self):
+        """Before the code begins, which could prevent it. False: the host is gone."""
+        try:
+            self.host.send(wire.host_packets(wire.STARTED, b"")[0])
+            return True
+        except OSError:
+            return False
+
     def hand_over(self, number, session):
         request = self.request
         settings = dict(request.settings, run=number, session=session)
@@ -77,10 +88,8 @@ class Run:
         self.pair.settimeout(DRAIN_S)
         try:
             system.send_with(self.pair, head, [request.code, request.stdout, request.stderr])
-            return True
         except OSError:
             self.children.kill_all()  # it does not listen, or has ended just now
-            return False
         finally:
             # The pipes end when the run and its children let go of them.
             request.close()

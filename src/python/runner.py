@@ -58,6 +58,7 @@ class Runner:
     def __init__(self, channel):
         self.channel = channel
         self.pid = os.getpid()
+        self.is_prepared = False
         self.on_interrupt = signal.default_int_handler
         self.display = Display(channel)
         self.script = Script(self.display)
@@ -76,7 +77,7 @@ class Runner:
         process.open_streams()
         source = job.read_code()
         self.display.begin(job)
-        self.channel.begin(job.tag)
+        self.channel.tag = job.tag
         error = self.attempt(lambda: self.do(source, job))
         if os.getpid() != self.pid:
             self.leave_as_child(error)
@@ -92,8 +93,9 @@ class Runner:
         self.channel.end(end, code)
 
     def do(self, source, job):
-        if job.number == 1:
+        if not self.is_prepared:
             prepare_process(job)
+            self.is_prepared = True
         self.script.run(source, job.filename)
 
     def attempt(self, action):

@@ -1,5 +1,5 @@
-"""Compiles and runs code as a notebook would: the value of a last expression is shown, await works at
-the top level, names stay from one code to the next.
+"""Compiles and runs code as a notebook would: the value of a last expression is shown, await works
+at the top level, names stay from one code to the next.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""The kernel: takes connections, forks a watcher for each, imports ahead when there is nothing to do.
+"""The kernel: takes connections, forks a watcher for each, imports ahead when idle.
 
 It has one thread, and runs and imports nothing of the workspace. When a directory of the user turns
 out to hide a module that was imported ahead, the kernel starts itself anew (--bare) and leaves
@@ -14,6 +14,7 @@ import sys
 
 from . import preload, system, watcher
 
+PIPE_SIZE = 65536
 QUIET_S = 0.3  # without a connection, before an import that takes long
 
 
@@ -80,9 +81,9 @@ class Kernel:
             self.watchers.clear()
 
     def note_wishes(self):
-        """Each watcher writes the names in one go, so what is read are whole lines."""
+        """Each watcher writes its names in one go, and all that fits the pipe is read at once."""
         self.quiet_s = QUIET_S
-        for name in os.read(self.wishes, select.PIPE_BUF).decode("ascii", "replace").split():
+        for name in os.read(self.wishes, PIPE_SIZE).decode("ascii", "replace").split():
             modules = preload.SLOW.get(name, ())
             missing = any(module not in sys.modules for module in modules)
             if missing and name not in self.wanted and not self.bare:

@@ -41,10 +41,13 @@ def save(table, saver):
     if rows * columns > CSV_CELLS_MAX:
         saver.note("%s is too large to be saved by itself; to_csv writes it." % about)
         return
-    saver.save("table", ".csv", to_bytes(table.to_csv()), about)
-    if rows * columns <= HTML_CELLS_MAX:
-        frame = table if table.ndim > 1 else table.to_frame()
-        saver.save("table", ".html", to_bytes(frame.to_html()), about)
+    try:
+        saver.save("table", ".csv", to_bytes(table.to_csv()), about)
+        if rows * columns <= HTML_CELLS_MAX:
+            frame = table if table.ndim > 1 else table.to_frame()
+            saver.save("table", ".html", to_bytes(frame.to_html()), about)
+    except Exception as error:  # cells may be anything
+        saver.note("%s could not be saved: %s." % (about, type(error).__name__))
 
 
 def to_bytes(text):

@@ -72,4 +72,6 @@ def describe(error, job):
         members["hint"] = text.cut(hints.find(error, job), HINT_MAX)[0]
     except Exception:
         members["hint"] = ""
-    return {name: wire.clean(member) for name, member in members.items() if member or name != "hint"}
+    if not members["hint"]:
+        del members["hint"]
+    return {name: wire.clean(member) for name, member in members.items()}

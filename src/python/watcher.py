@@ -1,4 +1,4 @@
-"""A watcher: lives for one run, or for one session with its runs. Forks the runner and ends with it.
+"""A watcher: lives for one run, or for one session with its runs. Forks the runner, ends with it.
 
 It reads nothing that code could have written but frames, whose letters and lengths it checks.
 """

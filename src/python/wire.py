@@ -1,8 +1,8 @@
 """Frames (src/run/kernel.h), and how the runner hands them to its watcher.
 
-Between the two, each packet begins with the tag of the run. The first one of a frame goes on with the
-letter, the length of the payload and a part of it, the others with a plus sign and a part each. The
-watcher passes on whole frames only, so one that an interrupt cut short is as if never begun.
+Between the two, each packet begins with the tag of the run. The first one of a frame goes on with
+the letter, the length of the payload and a part of it, the others with a plus sign and a part each.
+The watcher passes on whole frames only, so one that an interrupt cut short is as if never begun.
 """
 
 import json
@@ -15,7 +15,7 @@ PACKET_MAX = 65536
 FRAME_MAX = 8 * 1024 * 1024
 TOTAL_MAX = 16 * 1024 * 1024
 
-STARTED = b"S"
+STARTED = b"S"  # from the watcher, like the last one
 VALUE = b"V"
 DISPLAY = b"D"
 IMAGE = b"I"
@@ -24,7 +24,7 @@ ERROR = b"E"
 NOTE = b"N"
 END = b"X"
 OUTCOME = b"R"  # from the runner to its watcher: the code has ended; "done 0" and the like
-FROM_RUNNER = (STARTED, VALUE, DISPLAY, IMAGE, FILE, ERROR, NOTE, OUTCOME)
+FROM_RUNNER = (VALUE, DISPLAY, IMAGE, FILE, ERROR, NOTE, OUTCOME)
 
 TAG_SIZE = 16
 _MORE = b"+"
@@ -65,10 +65,6 @@ class Channel:
         self.tag = None
         self.lock = threading.RLock()
         self.socket.close()
-
-    def begin(self, tag):
-        self.tag = tag
-        self.send(STARTED, b"")
 
     def send(self, letter, payload):
         if self.tag is None or len(payload) > FRAME_MAX:

@@ -182,7 +182,7 @@ class Host:
         kernel = os.path.join(self.driver, "kernel.py")
         command = [PYTHON, "-I", kernel, "--idle-ms", str(idle_ms)]
         if limit_data:
-            limit = "ulimit -d %d; exec \"$@\"" % (limit_data // 1024)
+            limit = 'ulimit -d %d; exec "$@"' % (limit_data // 1024)
             command = ["/bin/sh", "-c", limit, "sh"] + command
         with listener:
             self.started = subprocess.run(
@@ -192,7 +192,7 @@ class Host:
                 stderr=subprocess.STDOUT,
                 env=self.environment,
                 timeout=ANSWER_S,
-                **({"user": USER, "group": USER, "extra_groups": []} if os.getuid() == 0 else {})
+                **({"user": USER, "group": USER, "extra_groups": []} if os.getuid() == 0 else {}),
             )
 
     def call(self, code, path=None, listener=None, **settings):
@@ -277,7 +277,7 @@ def has_module(name):
 
 
 def is_held(path):
-    """Whether somebody listens there; asked with a socket of another type, which disturbs nobody."""
+    """Whether somebody listens there; a socket of another type asks without disturbing."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
         return sock.connect_ex(path) == errno.EPROTOTYPE
 

@@ -49,13 +49,17 @@ class Ends(KernelTest):
         self.assertEqual(result.stdout, "x\n")
 
     def test_code_that_does_not_hear_the_interrupt_is_killed(self):
-        for code in ("sum(range(10**13))", "import signal\nsignal.signal(2, lambda *a: 0)\nwhile 1: 0"):
+        deaf = "import signal\nsignal.signal(2, lambda *a: 0)\nwhile 1: 0"
+        for code in ("sum(range(10**13))", deaf):
             result = self.run_code("print('x', end='')\n" + code, timeout_ms=200, grace_ms=300)
             self.check_end(result, "signal", signal.SIGKILL, timed_out=True)
             self.assertEqual(result.stdout, "x")
 
     def test_a_thread_that_goes_on_is_waited_for_up_to_the_time_limit(self):
-        code = "import threading, time\nthreading.Thread(target=lambda: (time.sleep(%s), print('t'))).start()"
+        code = (
+            "import threading, time\ndef work():\n    time.sleep(%s)\n    print('t')\n"
+            "threading.Thread(target=work).start()"
+        )
         self.assertEqual(self.run_code(code % "0.2").stdout, "t\n")
         result = self.run_code(code % "60", timeout_ms=300)
         self.check_error(result, "KeyboardInterrupt", timed_out=True)
@@ -116,7 +120,9 @@ class Ends(KernelTest):
 
     def test_the_end_of_the_watcher_is_the_end_of_the_runner(self):
         begun = time.monotonic()
-        result = self.run_code("import os, time\nprint('x')\nos.kill(os.getppid(), 9)\ntime.sleep(30)")
+        code = "import os, time\nprint('x')\nos.kill(os.getppid(), 9)\ntime.sleep(30)"
+        result = self.run_code(code)
+        self.assertTrue(result.started)
         self.assertIsNone(result.end)
         self.assertEqual(result.stdout, "x\n")
         self.assertLess(time.monotonic() - begun, 5)

@@ -67,8 +67,10 @@ class Sessions(KernelTest):
         self.check("x", "1")
 
     def test_children_go_on_between_runs_and_their_output_is_dropped(self):
-        self.check("import subprocess\np = subprocess.Popen('sleep 0.2; echo late', shell=True,"
-                   " stdout=subprocess.PIPE)")
+        self.check(
+            "import subprocess\ncommand = 'sleep 0.2; echo late'\n"
+            "p = subprocess.Popen(command, shell=True, stdout=subprocess.PIPE)"
+        )
         self.check("p.communicate()[0]", "b'late\\n'")
 
     def test_a_thread_between_runs_shows_nothing_and_blocks_nothing(self):
@@ -121,8 +123,8 @@ class Sessions(KernelTest):
         self.assertEqual(result.text, "[0, 1, 2]")
         unix = "open('/proc/net/unix').read()"
         listed = self.session.run(
-            "import os\nlinks = [os.readlink('/proc/self/fd/' + f) for f in os.listdir('/proc/self/fd')"
-            " if os.path.islink('/proc/self/fd/' + f)]\n"
+            "import os\npaths = ['/proc/self/fd/' + fd for fd in os.listdir('/proc/self/fd')]\n"
+            "links = [os.readlink(path) for path in paths if os.path.islink(path)]\n"
             "[line for line in %s.splitlines() if %r in line and 'socket:[%%s]' %% line.split()[6]"
             " in links]" % (unix, self.host.directory)
         )

