@@ -4,6 +4,7 @@
  * answers 503 and tries again with the next request: a process that ends at once would only be
  * started again in a loop, with its reason nowhere to be seen.
  */
+#include <malloc.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -17,6 +18,8 @@
 #include "web/prefork.h"
 #include "web/refuse.h"
 #include "web/route.h"
+
+#define MMAP_MIN (32 * 1024) /* images of a result among them */
 
 struct service {
 	struct conf conf;
@@ -101,6 +104,8 @@ int main(int argc, char **argv)
 	log_open("spoolbox.fcgi", LOG_INFO);
 	umask(022); /* of directories and files in workspaces; our own files have explicit modes */
 	proc_raise_open_files();
+	/* Else glibc learns from each large block that is freed to keep the next ones for itself. */
+	mallopt(M_MMAP_THRESHOLD, MMAP_MIN);
 	if (argc > 1 && (argc != 3 || strcmp(argv[1], "--workers") != 0 ||
 			 !num_parse_int(argv[2], 1, PREFORK_MAX, &workers))) {
 		log_event(LOG_ERROR, "usage", "spoolbox.fcgi [--workers 1..%d]", PREFORK_MAX);

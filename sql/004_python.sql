@@ -18,3 +18,6 @@ CREATE INDEX python_session_ended ON python_session (ended_at) WHERE ended_at > 
 -- Waits with Python ready and belongs to nobody's work yet: set to 0 once, when it is taken.
 ALTER TABLE sandbox ADD COLUMN is_reserve INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX sandbox_reserve ON sandbox (created_at) WHERE state = 'live' AND is_reserve = 1;
+
+-- Is there for nothing but the links to its files: it goes when its place is needed.
+ALTER TABLE sandbox ADD COLUMN gives_way INTEGER NOT NULL DEFAULT 0;

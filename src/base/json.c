@@ -242,3 +242,59 @@ const char *json_text(struct json_object *obj, size_t *len)
 		*len = length;
 	return text;
 }
+
+#define DRAIN_DEPTH 3 /* down to the members of an entry of a list in a result */
+
+static void drain(struct buf *out, struct json_object *obj, int depth);
+
+static void drain_members(struct buf *out, struct json_object *obj, int depth)
+{
+	char separator = '{';
+	json_object_object_foreach(obj, name, value)
+	{
+		AUTO_JSON *key = json_object_new_string(name);
+		buf_putc(out, separator);
+		buf_puts(out, json_text(key, NULL));
+		buf_putc(out, ':');
+		drain(out, value, depth);
+		/* An existing member changes in place, so the loop goes on. */
+		json_object_object_add(obj, name, NULL);
+		separator = ',';
+	}
+	if (separator == '{')
+		buf_putc(out, separator);
+	buf_putc(out, '}');
+}
+
+static void drain_elements(struct buf *out, struct json_object *obj, int depth)
+{
+	size_t count = json_object_array_length(obj);
+	buf_putc(out, '[');
+	for (size_t i = 0; i < count; i++) {
+		if (i > 0)
+			buf_putc(out, ',');
+		drain(out, json_object_array_get_idx(obj, i), depth);
+		json_object_array_put_idx(obj, i, NULL);
+	}
+	buf_putc(out, ']');
+}
+
+static void drain(struct buf *out, struct json_object *obj, int depth)
+{
+	enum json_type type = json_object_get_type(obj);
+	size_t len;
+	if (depth > 0 && type == json_type_object)
+		drain_members(out, obj, depth - 1);
+	else if (depth > 0 && type == json_type_array)
+		drain_elements(out, obj, depth - 1);
+	else {
+		const char *text = json_text(obj, &len);
+		buf_append(out, text, len);
+	}
+}
+
+void json_drain(struct buf *out, struct json_object *obj)
+{
+	drain(out, obj, DRAIN_DEPTH);
+	json_object_put(obj);
+}

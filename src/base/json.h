@@ -59,4 +59,8 @@ struct json_object *json_copy(struct json_object *value);
 /* Compact text on one line, borrowed from obj until it changes or is freed. */
 const char *json_text(struct json_object *obj, size_t *len);
 
+/* Appends the same text and frees obj, part by part: a large result is not held twice. Whoever else
+ * owns a part finds it emptied. */
+void json_drain(struct buf *out, struct json_object *obj);
+
 #endif

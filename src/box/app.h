@@ -27,8 +27,8 @@ struct app {
 	const char *session_id; /* the stdio session that this process serves; NULL: none */
 
 	/* What python_pool_settle has to do. */
-	bool python_used;             /* a ready sandbox was asked for */
-	const char *python_principal; /* by this one; as of app_authenticate */
+	bool python_used;             /* Python code was run, or a sandbox asked for */
+	const char *python_principal; /* the last was by this one; as of app_authenticate */
 	struct app_released {
 		char id[ID_LEN + 1]; /* "": none */
 		bool keep_files;

@@ -143,17 +143,34 @@ static bool begin_fresh(void *ctx, const struct runtime_box *box, struct err *er
 	return fd >= 0 && run_once(work, fd, fresh->new_session_id, err);
 }
 
+/* The sandbox may well be up: a kernel that cannot fork lets go of each connection. Always false.
+ */
+static bool explain_lost(const struct python_work *work, struct err *err)
+{
+	err_set(err, ERR_LOST,
+		"Python in sandbox %s went away each time before the code could begin; it was not "
+		"run",
+		work->row->name);
+	return err_hint(err,
+			"Look with exec whether too much runs in the sandbox (ps) and end what "
+			"is not needed. If it stays so, destroy_sandbox (the files can be "
+			"kept) and create it anew.");
+}
+
 bool python_work_fresh(struct python_work *work, const char *new_session_id, struct err *err)
 {
 	AUTO_PYTHON_KERNEL kernel = PYTHON_KERNEL_INIT;
 	struct fresh fresh = {work, &kernel, new_session_id};
-	return python_kernel_make(&kernel, work->app, work->row,
-				  work->app->conf->python_idle * 1000, false, err) &&
-	       exec_start(work->app, work->row, work->use, begin_fresh, &fresh, err);
+	if (!python_kernel_make(&kernel, work->app, work->row, work->app->conf->python_idle * 1000,
+				false, err))
+		return false;
+	return exec_start(work->app, work->row, work->use, begin_fresh, &fresh, err) ||
+	       (err->code == ERR_LOST && explain_lost(work, err));
 }
 
 void python_work_end(struct python_work *work)
 {
+	work->app->python_used = true;
 	sandbox_touch(work->app, work->row);
 	python_find_changes(work);
 }

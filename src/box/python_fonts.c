@@ -7,9 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/log.h"
 #include "base/proc.h"
+#include "run/kernel.h"
 
 #define MADE_NAME "made"
 #define PROGRAM   "fonts.py"         /* beside the driver */
@@ -25,16 +27,22 @@ static bool is_newer(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
 }
 
-/* The first source is matplotlib itself: without it there is nothing to make. */
+/* The first source is matplotlib itself: without it there is nothing to make. Stamps from the
+ * future are those of a clock that was wrong: one of ours says nothing, one of a source is no
+ * reason. */
 static bool is_due(int fonts_fd)
 {
 	struct stat made, source;
-	bool has_made = fstatat(fonts_fd, MADE_NAME, &made, AT_SYMLINK_NOFOLLOW) == 0;
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
 	if (stat(sources[0], &source) != 0)
 		return false;
+	if (fstatat(fonts_fd, MADE_NAME, &made, AT_SYMLINK_NOFOLLOW) != 0 ||
+	    is_newer(&made.st_mtim, &now))
+		return true;
 	for (size_t i = 0; i < ARRAY_LEN(sources); i++)
-		if (!has_made ||
-		    (stat(sources[i], &source) == 0 && is_newer(&source.st_mtim, &made.st_mtim)))
+		if (stat(sources[i], &source) == 0 && is_newer(&source.st_mtim, &made.st_mtim) &&
+		    !is_newer(&source.st_mtim, &now))
 			return true;
 	return false;
 }
@@ -50,7 +58,7 @@ static bool note_made(int fonts_fd, struct err *err)
 static bool start(const struct app *app, struct err *err)
 {
 	AUTO_BUF program = BUF_INIT;
-	if (!proc_find("python/.", &program, err))
+	if (!proc_find(KERNEL_DIR_NAME, &program, err))
 		return false;
 	buf_puts(&program, "/" PROGRAM);
 	const char *const argv[] = {PYTHON, "-I", buf_str(&program), app->fonts_path, NULL};

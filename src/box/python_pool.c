@@ -103,8 +103,10 @@ void python_pool_release(struct app *app, const struct sandbox_row *row, bool ke
 {
 	struct err err = ERR_INIT;
 	finish_released(app); /* of an earlier call of the same message */
-	if (!keep_files && row_sandbox_move(app->db, row->id, SANDBOX_LIVE, SANDBOX_GONE,
-					    clock_wall_ms(), &err) < 0)
+	int rc = keep_files ? row_sandbox_give_way(app->db, row->id, &err)
+			    : row_sandbox_move(app->db, row->id, SANDBOX_LIVE, SANDBOX_GONE,
+					       clock_wall_ms(), &err);
+	if (rc < 0)
 		log_err(LOG_WARN, "python_release", &err);
 	memcpy(app->python_released.id, row->id, sizeof(app->python_released.id));
 	app->python_released.keep_files = keep_files;

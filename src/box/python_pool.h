@@ -16,7 +16,8 @@ bool python_pool_take(struct app *app, const char *principal, int64_t ttl_ms,
 
 /* Gives one back that nobody needs any more: it is removed by python_pool_settle, or at the end of
  * its lifetime when this process dies before. keep_files: its files were handed out; only what runs
- * in it ends, and the rest at the end of its lifetime. */
+ * in it ends, and the rest at the end of its lifetime or when its place is needed (gives_way),
+ * unless somebody who writes or runs something in it makes it stay. */
 void python_pool_release(struct app *app, const struct sandbox_row *row, bool keep_files);
 
 /* What is left to be done after the answer was sent: ends what was released, and makes reserves

@@ -86,14 +86,15 @@ static void drop_files(struct app *app, const struct sandbox_row *fresh)
 }
 
 /* Ends what gave way to a new sandbox, which is there by now: a failure is none of its maker. */
-static void end_reserve(struct app *app, const struct sandbox_row *reserve)
+static void end_yielded(struct app *app, const struct sandbox_row *row)
 {
 	struct err err = ERR_INIT;
-	if (reserve->id[0] == '\0')
+	const char *event = row->is_reserve ? "reserve_gave_way" : "sandbox_gave_way";
+	if (row->id[0] == '\0')
 		return;
-	log_event(LOG_INFO, "reserve_gave_way", "id=%s", reserve->id);
-	if (!sandbox_remove(app, reserve, true, NULL, &err))
-		log_err(LOG_WARN, "reserve_gave_way", &err);
+	log_event(LOG_INFO, event, "id=%s name=%s", row->id, row->name);
+	if (!sandbox_remove(app, row, true, NULL, &err))
+		log_err(LOG_WARN, event, &err);
 }
 
 /* Makes the files and the row. kept->id is empty when nothing was kept under the name. */
@@ -112,7 +113,7 @@ static enum attempt make(struct app *app, const char *principal, const struct sa
 			   about_write(&app->spool, &fresh, err)))
 		result = insert(app, kept, &fresh, &gave_way, err);
 	if (result == DONE) {
-		end_reserve(app, &gave_way);
+		end_yielded(app, &gave_way);
 		move_row(row, &fresh);
 	} else if (!takes_over)
 		drop_files(app, &fresh);
@@ -137,7 +138,7 @@ static enum attempt try_create(struct app *app, const char *principal,
 	if (rc == 1 && sandbox_time_is_over(app, &old))
 		return sandbox_expire(app, &old, err) ? AGAIN : FAILED;
 	if (old.state == SANDBOX_LIVE) {
-		if (!sandbox_plan_fits(plan, &old, err))
+		if (!sandbox_plan_fits(plan, &old, err) || !sandbox_stay(app, &old, err))
 			return FAILED;
 		*created = false;
 		move_row(row, &old);
@@ -287,13 +288,21 @@ bool sandbox_find_default(struct app *app, const char *principal, struct sandbox
 			     "list_sandboxes shows. Nothing was started.");
 }
 
+bool sandbox_stay(struct app *app, struct sandbox_row *row, struct err *err)
+{
+	if (row->gives_way && row_sandbox_stay(app->db, row->id, err) < 0)
+		return false;
+	row->gives_way = false;
+	return true;
+}
+
 bool sandbox_ensure(struct app *app, const char *principal, const char *handle,
 		    struct sandbox_row *row, bool *created, struct err *err)
 {
 	struct err missing = ERR_INIT;
 	if (sandbox_find(app, principal, handle, row, &missing)) {
 		*created = false;
-		return true;
+		return sandbox_stay(app, row, err);
 	}
 	/* An id is never made up by a caller: a missing one stays missing. */
 	if (missing.code != ERR_NOT_FOUND || id_is_valid(handle)) {

@@ -31,7 +31,8 @@ struct sandbox_options {
 };
 
 /* Makes a sandbox; nothing runs in it yet. Fails with ERR_QUOTA (retryable) at SMCP_MAX_SANDBOXES;
- * reserves give way before that.
+ * before that others give way (sandbox_room.h). A live one that gives way stays, as in
+ * sandbox_ensure.
  * When the name is live already: *created is false and the row is filled, provided that no other
  * option asks for something else (then ERR_EXISTS). */
 bool sandbox_create(struct app *app, const char *principal, const struct sandbox_options *options,
@@ -48,7 +49,12 @@ bool sandbox_find(struct app *app, const char *principal, const char *handle,
 bool sandbox_find_default(struct app *app, const char *principal, struct sandbox_row *row,
 			  struct err *err) MUST_USE;
 
-/* As sandbox_find, but a missing name is created; *created tells. */
+/* Makes a sandbox stay that was there for the links to its files alone (gives_way): somebody is
+ * about to write or run something in it. When it gave way just now, sandbox_enter says so. */
+bool sandbox_stay(struct app *app, struct sandbox_row *row, struct err *err) MUST_USE;
+
+/* As sandbox_find, but a missing name is created; *created tells. For who writes or runs something:
+ * does what sandbox_stay does. */
 bool sandbox_ensure(struct app *app, const char *principal, const char *handle,
 		    struct sandbox_row *row, bool *created, struct err *err) MUST_USE;
 

@@ -1,11 +1,17 @@
 /* See sandbox_room.h. */
 #include "box/sandbox_room.h"
 
+#include <string.h>
+
 #include "base/clock.h"
+#include "box/incarnation.h"
 #include "box/sandbox_end.h"
+#include "box/timeline.h"
 #include "store/row_reserve.h"
 
 #define PURGE_MAX 64 /* ended lifetimes that one create cleans up at most */
+/* Whoever got a link needs as long to follow it, or to name the sandbox in the next call. */
+#define GRACE_MS 60000
 
 bool sandbox_room_none(const struct app *app, struct err *err)
 {
@@ -16,6 +22,35 @@ bool sandbox_room_none(const struct app *app, struct err *err)
 		     "use an existing one, or try again later.");
 }
 
+/* --- what is there for links alone --------------------------------------------------------- */
+
+struct leftovers {
+	const struct app *app;
+	int64_t count;
+	char oldest[ID_LEN + 1]; /* the one unused for longest */
+};
+
+/* A long download is a use that was stamped long ago. */
+static bool add_leftover(void *ctx, const struct sandbox_row *row)
+{
+	struct leftovers *found = ctx;
+	if (!incarnation_is_used(found->app, row->id) && found->count++ == 0)
+		memcpy(found->oldest, row->id, sizeof(found->oldest));
+	return true;
+}
+
+/* Those that can go now. */
+static bool find_leftovers(struct app *app, struct leftovers *found, struct err *err)
+{
+	struct timeline timeline;
+	*found = (struct leftovers){.app = app};
+	return timeline_read(app, &timeline, err) &&
+	       row_sandbox_each_giving_way(app->db, timeline_cutoff(&timeline, GRACE_MS),
+					   add_leftover, found, err);
+}
+
+/* --- places -------------------------------------------------------------------------------- */
+
 /* Room is made by ending what is over, until there is some. */
 struct purge {
 	struct app *app;
@@ -25,13 +60,27 @@ struct purge {
 	struct err *err;
 };
 
+static bool count_yielding(struct app *app, int64_t *count, struct err *err)
+{
+	struct leftovers leftovers;
+	int64_t reserves = row_reserve_count(app->db, err);
+	if (reserves < 0 || !find_leftovers(app, &leftovers, err))
+		return false;
+	*count = reserves + leftovers.count;
+	return true;
+}
+
 static bool look(struct purge *purge)
 {
-	struct db *db = purge->app->db;
-	int64_t live = row_sandbox_count_live(db, purge->err);
-	int64_t yield = live < 0 || purge->is_reserve ? 0 : row_reserve_count(db, purge->err);
-	purge->ok = live >= 0 && yield >= 0;
-	purge->full = live - yield >= purge->app->conf->max_sandboxes;
+	struct app *app = purge->app;
+	int64_t live = row_sandbox_count_live(app->db, purge->err);
+	int64_t yielding = 0;
+	purge->ok = live >= 0;
+	purge->full = live >= app->conf->max_sandboxes;
+	if (purge->ok && purge->full && !purge->is_reserve) {
+		purge->ok = count_yielding(app, &yielding, purge->err);
+		purge->full = live - yielding >= app->conf->max_sandboxes;
+	}
 	return purge->ok && purge->full;
 }
 
@@ -54,6 +103,23 @@ bool sandbox_room_look(struct app *app, bool is_reserve, bool *full, struct err 
 	return purge.ok;
 }
 
+/* Each moves one to gone: 1; 0 when there is none; -1 with err. */
+static int end_reserve(struct app *app, int64_t now, struct sandbox_row *row, struct err *err)
+{
+	/* One whose lifetime is over gives way as well: 0 as the time. */
+	int rc = row_reserve_oldest(app->db, NULL, 0, row, err);
+	return rc == 1 ? row_reserve_end(app->db, row->id, now, err) : rc;
+}
+
+static int end_leftover(struct app *app, int64_t now, struct sandbox_row *row, struct err *err)
+{
+	struct leftovers found;
+	if (!find_leftovers(app, &found, err))
+		return -1;
+	int rc = found.count > 0 ? row_sandbox_any(app->db, found.oldest, row, err) : 0;
+	return rc == 1 ? row_sandbox_end(app->db, row, now, err) : rc;
+}
+
 bool sandbox_room_take(struct app *app, bool is_reserve, struct sandbox_row *gave_way,
 		       struct err *err)
 {
@@ -65,12 +131,13 @@ bool sandbox_room_take(struct app *app, bool is_reserve, struct sandbox_row *gav
 		return true;
 	if (is_reserve)
 		return sandbox_room_none(app, err);
-	/* One whose lifetime is over gives way as well: 0 as the time. */
-	int rc = row_reserve_oldest(app->db, NULL, 0, gave_way, err);
-	if (rc == 1)
-		rc = row_reserve_end(app->db, gave_way->id, now, err);
+	int rc = end_reserve(app, now, gave_way, err);
+	if (rc == 0)
+		rc = end_leftover(app, now, gave_way, err);
 	return rc == 1 || (rc == 0 && sandbox_room_none(app, err));
 }
+
+/* --- disk ---------------------------------------------------------------------------------- */
 
 bool sandbox_room_disk(const struct app *app, struct err *err)
 {

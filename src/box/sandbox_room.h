@@ -1,6 +1,9 @@
 /*
- * Whether there is room for one more sandbox: places below SMCP_MAX_SANDBOXES, and disk. Reserves
- * (store/row_reserve.h) take places that nobody else wants, and give way.
+ * Whether there is room for one more sandbox: places below SMCP_MAX_SANDBOXES, and disk. Two kinds
+ * hold places that nobody else wants and give way when all are taken: reserves (row_reserve.h), the
+ * oldest first; then those that are there for the links to their files alone (gives_way), the one
+ * unused for longest first. Of the latter none goes that is being used or was a moment ago: a use
+ * stamps the row, so it is either seen here or finds the sandbox gone.
  */
 #ifndef SPOOLBOX_BOX_SANDBOX_ROOM_H
 #define SPOOLBOX_BOX_SANDBOX_ROOM_H
@@ -9,11 +12,11 @@
 #include "store/row_sandbox.h"
 
 /* Tells whether all places are taken when lifetimes that are over have been ended. Those of
- * reserves count for a reserve only. */
+ * sandboxes that give way count for a reserve only. */
 bool sandbox_room_look(struct app *app, bool is_reserve, bool *full, struct err *err) MUST_USE;
-/* Inside a transaction that makes a sandbox: false with ERR_QUOTA when all places are taken. A
- * reserve that gives its place away is moved to gone and fills the zeroed row: sandbox_remove
- * follows when the transaction was committed. */
+/* Inside a transaction that makes a sandbox: false with ERR_QUOTA when all places are taken. One
+ * that gives its place away is moved to gone and fills the zeroed row: sandbox_remove follows when
+ * the transaction was committed. */
 bool sandbox_room_take(struct app *app, bool is_reserve, struct sandbox_row *gave_way,
 		       struct err *err) MUST_USE;
 /* ERR_QUOTA: all places are taken. Always false. */

@@ -73,17 +73,18 @@ static int run_method(struct dispatch *d, const struct method *method,
 				   .stream = d->stream,
 				   .error = RPC_ERROR_INIT,
 				   .outcome = "ok"};
-	AUTO_BUF text = BUF_INIT;
 	int status = 200;
 	begin_stream(d, message, revision);
-	bool ok = method_run(method, &call, &text);
+	bool ok = method_run(method, &call);
 	d->tool = call.tool;
 	if (ok) {
-		const struct buf *result = call.ready != NULL ? call.ready : &text;
 		d->outcome = call.outcome;
 		if (call.agreed != NULL)
 			d->agreed = call.agreed;
-		rpc_write_result(out, message->id, result->data, result->len);
+		if (call.ready != NULL)
+			rpc_write_result(out, message->id, call.ready->data, call.ready->len);
+		else
+			rpc_drain_result(out, message->id, TAKE_PTR(call.result));
 	} else {
 		status = write_error(d, message->id, &call.error, out);
 	}

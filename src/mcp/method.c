@@ -57,19 +57,13 @@ static void finish_modern(const struct method *method, const struct method_call 
 		 implementation(call->endpoint, call->revision));
 }
 
-bool method_run(const struct method *method, struct method_call *call, struct buf *text)
+bool method_run(const struct method *method, struct method_call *call)
 {
 	call->method = method->name;
 	if (!method->handle(call))
 		return false;
-	if (call->result == NULL)
-		return true;
-	if (era_of(call->revision) == ERA_MODERN)
+	if (call->result != NULL && era_of(call->revision) == ERA_MODERN)
 		finish_modern(method, call, call->result);
-	size_t len;
-	const char *written = json_text(call->result, &len);
-	buf_append(text, written, len);
-	json_object_put(TAKE_PTR(call->result));
 	return true;
 }
 

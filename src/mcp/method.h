@@ -59,9 +59,9 @@ struct method {
 /* NULL when the endpoint has no such method in the era. */
 const struct method *method_find(const struct endpoint *endpoint, const char *name, enum era era);
 
-/* Runs the method. On success call->ready is set or *text holds the finished result; on failure
- * call->error is set. Releases call->result. */
-bool method_run(const struct method *method, struct method_call *call, struct buf *text) MUST_USE;
+/* Runs the method. On success call->ready or call->result is the finished result; on failure
+ * call->error is set. The caller releases call->result in both cases. */
+bool method_run(const struct method *method, struct method_call *call) MUST_USE;
 
 /* Writes the listings of the endpoint's catalog, which never change afterwards. */
 void method_prepare(const struct endpoint *endpoint);

@@ -117,7 +117,8 @@ static void show_texts(struct json_object *content, const struct kernel_run *run
 			    left_out);
 }
 
-static void show_image(struct json_object *content, const struct kernel_image *image)
+/* The image goes: the answer is held twice already, as an object and as text. */
+static void show_image(struct json_object *content, struct kernel_image *image)
 {
 	AUTO_BUF text = BUF_INIT;
 	size_t room = sodium_base64_encoded_len(image->data.len, sodium_base64_VARIANT_ORIGINAL);
@@ -125,12 +126,13 @@ static void show_image(struct json_object *content, const struct kernel_image *i
 			  (const unsigned char *)buf_str(&image->data), image->data.len,
 			  sodium_base64_VARIANT_ORIGINAL);
 	text.len = room - 1; /* without the NUL */
+	buf_finish(&image->data);
 	struct json_object *block = add_block(content, "image");
 	json_add_strn(block, "data", text.data, text.len);
 	json_add_str(block, "mimeType", image->mime);
 }
 
-static void show_images(struct json_object *content, const struct kernel_run *run, struct buf *note)
+static void show_images(struct json_object *content, struct kernel_run *run, struct buf *note)
 {
 	size_t scaled = 0;
 	for (size_t i = 0; i < run->image_count; i++) {
@@ -320,8 +322,8 @@ static void note_throwaway(const struct python_view *view, bool keeps_files, str
 		return;
 	if (keeps_files)
 		target_note(note,
-			    "The files stay in sandbox %s for as long as their links work; name it "
-			    "as sandbox to go on with them.",
+			    "The files stay in sandbox %s for as long as their links work, or "
+			    "until its place is needed; name it as sandbox to go on with them.",
 			    view->target->row.name);
 	else if (view->result->changes.count > 0)
 		target_note(note, "The files that changed are gone with the fresh sandbox of this "
@@ -370,7 +372,7 @@ static void add_usage(struct json_object *result, const struct kernel_run *run)
 
 bool python_view_report(struct tool_call *call, const struct python_view *view)
 {
-	const struct kernel_run *run = &view->result->run;
+	struct kernel_run *run = &view->result->run;
 	AUTO_BUF note = BUF_INIT;
 	AUTO_BUF known = BUF_INIT; /* that a throw-away sandbox was made is no news */
 	struct json_object *result = call->structured = json_object_new_object();

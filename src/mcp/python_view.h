@@ -13,7 +13,7 @@
 
 struct python_view {
 	const struct target *target;
-	const struct python_result *result;
+	struct python_result *result; /* its images go as they are shown */
 	int64_t timeout_ms;
 	const char
 		*session_id; /* the one that was called or made, "" when it is over; NULL: none */

@@ -90,6 +90,14 @@ void rpc_write_result(struct buf *out, struct json_object *id, const char *resul
 	buf_putc(out, '}');
 }
 
+void rpc_drain_result(struct buf *out, struct json_object *id, struct json_object *result)
+{
+	begin_message(out, id);
+	buf_puts(out, ",\"result\":");
+	json_drain(out, result);
+	buf_putc(out, '}');
+}
+
 void rpc_write_error(struct buf *out, struct json_object *id, const struct rpc_error *error)
 {
 	AUTO_JSON *body = json_object_new_object();

@@ -62,6 +62,8 @@ bool rpc_read(struct json_object *value, struct rpc_message *message,
 
 /* Appends a whole message. result is the serialized object. */
 void rpc_write_result(struct buf *out, struct json_object *id, const char *result, size_t len);
+/* The same of an object, which is freed (json_drain): results may be large. */
+void rpc_drain_result(struct buf *out, struct json_object *id, struct json_object *result);
 void rpc_write_error(struct buf *out, struct json_object *id, const struct rpc_error *error);
 
 /* A string without NULs inside, or NULL: for names that are compared as C strings. */

@@ -22,6 +22,16 @@ bool target_find(const struct tool_call *call, const char *handle, struct target
 	       sandbox_enter(app, &target->row, &target->use, err);
 }
 
+bool target_find_to_change(const struct tool_call *call, const char *handle, struct target *target,
+			   struct err *err)
+{
+	struct app *app = call->app;
+	target->created = false;
+	return sandbox_find(app, call->principal, handle, &target->row, err) &&
+	       sandbox_stay(app, &target->row, err) &&
+	       sandbox_enter(app, &target->row, &target->use, err);
+}
+
 /* sandbox_enter or sandbox_enter_for_task. */
 typedef bool enter_with(struct app *app, const struct sandbox_row *row, struct sandbox_use *use,
 			struct err *err);
@@ -89,7 +99,8 @@ bool target_find_for_task(const struct tool_call *call, const char *handle, stru
 			    "No sandbox was named, so the newest one made with create_sandbox was "
 			    "taken: %s.",
 			    target->row.name);
-	return sandbox_enter_for_task(app, &target->row, &target->use, err);
+	return sandbox_stay(app, &target->row, err) &&
+	       sandbox_enter_for_task(app, &target->row, &target->use, err);
 }
 
 bool target_ensure_for_task(const struct tool_call *call, const char *handle, struct target *target,

@@ -29,11 +29,14 @@ bool target_create(const struct tool_call *call, const struct sandbox_options *o
 /* For tools that only read: the sandbox must exist. */
 bool target_find(const struct tool_call *call, const char *handle, struct target *target,
 		 struct err *err) MUST_USE;
+/* The same for those that write or run in one that must exist: it stays (sandbox_stay). */
+bool target_find_to_change(const struct tool_call *call, const char *handle, struct target *target,
+			   struct err *err) MUST_USE;
 /* For tools that write or run: a missing name is created. Call it after every argument was
  * checked, so that a bad call leaves nothing behind. */
 bool target_ensure(const struct tool_call *call, const char *handle, struct target *target,
 		   struct err *err) MUST_USE;
-/* The same two for tasks, which do not renew the sandbox's lifetime. Without a handle (NULL) the
+/* The last two for tasks, which do not renew the sandbox's lifetime. Without a handle (NULL) the
  * default sandbox is found, and note says which that was. */
 bool target_find_for_task(const struct tool_call *call, const char *handle, struct target *target,
 			  struct buf *note, struct err *err) MUST_USE;

@@ -330,7 +330,7 @@ static bool call_edit(struct tool_call *call, struct err *err)
 	    !read_edit(call, &edit, err))
 		return false;
 	AUTO_TARGET target = TARGET_INIT;
-	if (!target_find(call, handle, &target, err))
+	if (!target_find_to_change(call, handle, &target, err))
 		return false;
 	struct edited edited = {.text = BUF_INIT};
 	bool ok = edit_file(call->app, &target.use, path.data, &edit, &edited, err);

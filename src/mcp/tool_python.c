@@ -193,7 +193,7 @@ static bool enter_session(const struct tool_call *call, const struct request *re
 static bool enter_named(const struct tool_call *call, const struct request *request,
 			const struct inputs *inputs, struct target *target, struct err *err)
 {
-	return inputs->has_paths ? target_find(call, request->sandbox, target, err)
+	return inputs->has_paths ? target_find_to_change(call, request->sandbox, target, err)
 				 : target_ensure(call, request->sandbox, target, err);
 }
 

@@ -1,9 +1,10 @@
 """Makes matplotlib's list of fonts ahead: fonts.py DIRECTORY.
 
-Looking at every font takes matplotlib about a second, once in each new home. This runs on the host,
-outside of sandboxes, and leaves fontlist-*.json in the directory, from where it is copied into them.
+Looking at every font takes matplotlib up to a second, once in each new home. This runs on the
+host, outside of sandboxes, and leaves fontlist-*.json in the directory, from where it is copied.
 """
 
+import contextlib
 import os
 import shutil
 import signal
@@ -19,8 +20,9 @@ def remove_leftovers(directory):
     """Those of runs that were killed; younger ones may be going on."""
     for name in os.listdir(directory):
         path = os.path.join(directory, name)
-        if name.startswith(PREFIX) and os.stat(path).st_mtime < time.time() - TIME_MAX_S:
-            shutil.rmtree(path, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):  # another run has just ended
+            if name.startswith(PREFIX) and os.stat(path).st_mtime < time.time() - TIME_MAX_S:
+                shutil.rmtree(path, ignore_errors=True)
 
 
 def main(directory):

@@ -184,15 +184,12 @@ static void plan_hidden(struct plan *plan)
 	}
 }
 
-/* The Python side is a directory of files: no program of ours bears that name. */
-#define DRIVER_NAME "python/."
-
 /* Without it sandboxes do all but run Python code, and that says what is missing (kernel_start.c).
  * dir lives as long as the plan. */
 static void plan_driver(struct plan *plan, struct buf *dir)
 {
 	struct err ignored = ERR_INIT;
-	if (proc_find(DRIVER_NAME, dir, &ignored))
+	if (proc_find(KERNEL_DIR_NAME, dir, &ignored))
 		PLAN(plan, "--ro-bind-try", buf_str(dir), KERNEL_DIR_INSIDE);
 }
 

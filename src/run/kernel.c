@@ -171,6 +171,7 @@ struct talk {
 	struct kernel_run *run;
 	struct kernel_frames frames;
 	bool gone;          /* the peer is */
+	bool given_up;      /* it was waited for long enough */
 	int64_t give_up_ms; /* for what is waited for now */
 	int64_t next_tick_ms;
 	kernel_tick *tick; /* NULL: nobody is asked any more */
@@ -271,6 +272,15 @@ static void ask(struct talk *talk, int64_t now_ms)
 		cancel(talk, now_ms);
 }
 
+/* From here on the peer cannot say that it begins, so it does not; what it said before counts. */
+static void give_up(struct talk *talk)
+{
+	talk->run->cancelled = true;
+	talk->given_up = true;
+	shutdown(talk->fd, SHUT_RD);
+	read_packets(talk);
+}
+
 static void talk_to_end(struct talk *talk)
 {
 	struct kernel_run *run = talk->run;
@@ -286,7 +296,7 @@ static void talk_to_end(struct talk *talk)
 			talk->give_up_ms =
 				now_ms + talk->request->timeout_ms + RUNTIME_GRACE_MS + BACKSTOP_MS;
 		if (now_ms >= talk->give_up_ms) {
-			run->cancelled = true;
+			give_up(talk);
 			return;
 		}
 		ask(talk, now_ms);
@@ -313,7 +323,7 @@ static bool conclude(struct talk *talk, struct err *err)
 	struct kernel_run *run = talk->run;
 	if (!talk->frames.ended && !run->started && talk->gone && !run->cancelled)
 		return err_set(err, ERR_LOST, "Python went away before the code was run");
-	if (!talk->frames.ended && !run->started && !talk->gone) {
+	if (!talk->frames.ended && !run->started && talk->given_up) {
 		err_set(err, ERR_BUSY,
 			"Python in the sandbox did not take the code within %d seconds; it was "
 			"not run",

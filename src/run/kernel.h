@@ -62,6 +62,8 @@
 
 /* Where the interpreter's side lies in every sandbox, read-only. */
 #define KERNEL_DIR_INSIDE "/.python"
+/* The same on the host, for proc_find: a directory of files, no program of ours has that name. */
+#define KERNEL_DIR_NAME "python/."
 /* And matplotlib's list of fonts, which the kernel copies (box/python_fonts.h). */
 #define KERNEL_FONTS_INSIDE "/.python-fonts"
 

@@ -191,6 +191,20 @@ static void settle(struct stdio *s)
 	s->owes = false;
 }
 
+/* Takes what the client sent since; when it is at rest, what is owed is done first. False at the
+ * end. */
+static bool read_more(struct stdio *s)
+{
+	bool is_there = !s->lines.ended && wait_for(s, POLLIN, 0, 0);
+	if (!is_there && !s->over)
+		settle(s);
+	if (s->lines.ended)
+		return false;
+	if (is_there || wait_for(s, POLLIN, 0, -1))
+		lines_read(&s->lines, s->in_fd);
+	return true;
+}
+
 static void run(struct stdio *s)
 {
 	const char *text;
@@ -205,11 +219,8 @@ static void run(struct stdio *s)
 			refuse_long(s);
 			break;
 		case LINE_NONE:
-			settle(s);
-			if (s->lines.ended)
+			if (!read_more(s))
 				return;
-			if (wait_for(s, POLLIN, 0, -1))
-				lines_read(&s->lines, s->in_fd);
 			break;
 		}
 	}

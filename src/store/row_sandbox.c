@@ -18,7 +18,7 @@ static const char *const state_names[SANDBOX_STATE__MAX] = {
 #define COLUMNS \
 	"id, files_id, principal, name, state, template, network, env, labels, " \
 	"created_at, last_used_at, ttl_ms, expires_at, ended_at, explicit, session_id, " \
-	"ends_with_session, is_reserve"
+	"ends_with_session, is_reserve, gives_way"
 /* A stamp from the future (the clock was set back) is due as well. */
 #define STAMP_IS_DUE "(last_used_at > :now OR last_used_at <= :now - :every_ms)"
 /* A task's stamp left the end of the lifetime behind. */
@@ -40,10 +40,13 @@ enum statement {
 	OVER,
 	UNUSED,
 	USED_SINCE,
+	GIVING_WAY,
 	KEPT,
 	FUTURE,
 	UNFUTURE,
 	RETAIN,
+	GIVE_WAY,
+	STAY,
 	END_WITH_SESSION,
 	SETTLED,
 	OF_SESSION
@@ -59,7 +62,7 @@ static const char *const sql[] = {
 	[INSERT] = "INSERT INTO sandbox (" COLUMNS ")"
 		   " VALUES (:id, :files_id, :principal, :name, :state, :template, :network, :env,"
 		   " :labels, :created_at, :last_used_at, :ttl_ms, :expires_at, :ended_at,"
-		   " :explicit, :session_id, :ends_with_session, :is_reserve)"
+		   " :explicit, :session_id, :ends_with_session, :is_reserve, :gives_way)"
 		   " ON CONFLICT (principal, name) WHERE state <> 'gone' DO NOTHING",
 	/* What was moved by somebody is nothing for the end of its session any more. */
 	[MOVE] = "UPDATE sandbox SET state = :to, ends_with_session = 0,"
@@ -88,6 +91,9 @@ static const char *const sql[] = {
 		   " WHERE state = 'live' AND last_used_at <= :until ORDER BY last_used_at",
 	[USED_SINCE] = "SELECT " COLUMNS " FROM sandbox"
 		       " WHERE state = 'live' AND last_used_at >= :since",
+	[GIVING_WAY] = "SELECT " COLUMNS " FROM sandbox"
+		       " WHERE state = 'live' AND gives_way = 1 AND last_used_at <= :until"
+		       " ORDER BY last_used_at",
 	[KEPT] = "SELECT " COLUMNS " FROM sandbox"
 		 " WHERE state = 'kept' AND (ended_at IS NULL OR ended_at <= :until)",
 	[FUTURE] = "SELECT " COLUMNS " FROM sandbox"
@@ -102,6 +108,10 @@ static const char *const sql[] = {
 		     " AND expires_at = :expires_at",
 	[RETAIN] = "UPDATE sandbox SET ends_with_session = 0"
 		   " WHERE id = :id AND state = 'live' AND ends_with_session = 1",
+	[GIVE_WAY] = "UPDATE sandbox SET gives_way = 1"
+		     " WHERE id = :id AND state = 'live' AND gives_way = 0",
+	[STAY] = "UPDATE sandbox SET gives_way = 0"
+		 " WHERE id = :id AND state = 'live' AND gives_way = 1",
 	[END_WITH_SESSION] = "UPDATE sandbox SET state = 'gone', ended_at = :now"
 			     " WHERE id = :id AND state = 'live' AND ends_with_session = 1",
 	[SETTLED] = "UPDATE sandbox SET ends_with_session = 0"
@@ -154,7 +164,8 @@ static void read_row(sqlite3_stmt *stmt, struct sandbox_row *row)
 	row->is_explicit = sqlite3_column_int(stmt, column++) != 0;
 	db_column_id(stmt, column++, row->session_id);
 	row->ends_with_session = sqlite3_column_int(stmt, column++) != 0;
-	row->is_reserve = sqlite3_column_int(stmt, column) != 0;
+	row->is_reserve = sqlite3_column_int(stmt, column++) != 0;
+	row->gives_way = sqlite3_column_int(stmt, column) != 0;
 }
 
 /* Steps a bound SELECT once. */
@@ -221,6 +232,7 @@ int row_sandbox_insert(struct db *db, const struct sandbox_row *row, struct err 
 	db_bind_text(stmt, ":session_id", row->session_id[0] == '\0' ? NULL : row->session_id);
 	db_bind_int(stmt, ":ends_with_session", row->ends_with_session);
 	db_bind_int(stmt, ":is_reserve", row->is_reserve);
+	db_bind_int(stmt, ":gives_way", row->gives_way);
 	return db_change(db, stmt, err);
 }
 
@@ -381,6 +393,16 @@ int row_sandbox_retain(struct db *db, const char *id, struct err *err)
 	return change_by_id(db, RETAIN, id, err);
 }
 
+int row_sandbox_give_way(struct db *db, const char *id, struct err *err)
+{
+	return change_by_id(db, GIVE_WAY, id, err);
+}
+
+int row_sandbox_stay(struct db *db, const char *id, struct err *err)
+{
+	return change_by_id(db, STAY, id, err);
+}
+
 int row_sandbox_settled(struct db *db, const char *id, struct err *err)
 {
 	return change_by_id(db, SETTLED, id, err);
@@ -424,6 +446,12 @@ bool row_sandbox_each_used(struct db *db, int64_t since, row_sandbox_visit *visi
 			   struct err *err)
 {
 	return visit_by_time(db, USED_SINCE, ":since", since, visit, ctx, err);
+}
+
+bool row_sandbox_each_giving_way(struct db *db, int64_t until, row_sandbox_visit *visit, void *ctx,
+				 struct err *err)
+{
+	return visit_by_time(db, GIVING_WAY, ":until", until, visit, ctx, err);
 }
 
 bool row_sandbox_each_kept(struct db *db, int64_t until, row_sandbox_visit *visit, void *ctx,

@@ -35,6 +35,7 @@ struct sandbox_row {
 	char session_id[ID_LEN + 1]; /* the stdio session that made it; "": none */
 	bool ends_with_session;      /* it goes at the end of that one */
 	bool is_reserve;             /* it waits to be taken; see row_reserve.h */
+	bool gives_way;              /* it is there for the links to its files alone */
 };
 
 void sandbox_row_finish(struct sandbox_row *row);
@@ -66,6 +67,9 @@ int64_t row_sandbox_count_live(struct db *db, struct err *err);
 /* Lets a live sandbox stay when its session ends. Inside a transaction of the caller: what it stays
  * for is to be decided together with this. */
 int row_sandbox_retain(struct db *db, const char *id, struct err *err);
+/* Lets a live sandbox give way when all places are taken, and makes one that does stay. */
+int row_sandbox_give_way(struct db *db, const char *id, struct err *err);
+int row_sandbox_stay(struct db *db, const char *id, struct err *err);
 /* The end of a session for one of its sandboxes: live -> gone unless it is to stay (0). Then, when
  * what was in it is gone as well, _settled; who dies in between leaves the rest to the next look.
  */
@@ -90,6 +94,10 @@ bool row_sandbox_each_unused(struct db *db, int64_t until, row_sandbox_visit *vi
 			     struct err *err) MUST_USE;
 bool row_sandbox_each_used(struct db *db, int64_t since, row_sandbox_visit *visit, void *ctx,
 			   struct err *err) MUST_USE;
+/* Live ones that give way, last used at until or before; the one unused for longest is the first.
+ */
+bool row_sandbox_each_giving_way(struct db *db, int64_t until, row_sandbox_visit *visit, void *ctx,
+				 struct err *err) MUST_USE;
 /* Kept ones that ended at until or before, or at a time that nobody knows. */
 bool row_sandbox_each_kept(struct db *db, int64_t until, row_sandbox_visit *visit, void *ctx,
 			   struct err *err) MUST_USE;

@@ -5,7 +5,9 @@ There is no sandbox: everything runs as the current user, root as nobody, in dir
 """
 
 import array
+import atexit
 import errno
+import functools
 import glob
 import json
 import os
@@ -261,13 +263,14 @@ class Session:
             sock.send(b'{"end": true}')
 
 
+@functools.lru_cache(maxsize=None)
 def fonts():
-    """matplotlib's list of fonts, made when there is none in the directory for all tests."""
-    directory = os.path.join(tempfile.gettempdir(), "python-test-fonts-%d" % os.getpid())
-    if not os.path.isdir(directory) and has_module("matplotlib"):
-        os.makedirs(directory)
-        program = [PYTHON, "-c", "import matplotlib.font_manager"]
-        subprocess.run(program, env={"MPLCONFIGDIR": directory, "PATH": "/usr/bin"}, check=False)
+    """matplotlib's list of fonts, made once for all tests of a file."""
+    directory = tempfile.mkdtemp(prefix="python-test-", dir="/var/tmp")
+    atexit.register(shutil.rmtree, directory)
+    program = [PYTHON, "-c", "import matplotlib.font_manager"]
+    environment = {"MPLCONFIGDIR": directory, "PATH": "/usr/bin"}
+    subprocess.run(program, env=environment, stderr=subprocess.DEVNULL, check=False)
     return glob.glob(os.path.join(directory, "fontlist-*.json"))
 
 

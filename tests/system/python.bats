@@ -177,6 +177,9 @@ print('last')" '{"timeout_ms":60000}')
 	url=$(jq -r '.structuredContent.artifacts[0].url' <<<"$result")
 	equal "$(curl -sf "$url" | /usr/bin/python3 -c 'import sys, io; from PIL import Image
 print(*Image.open(io.BytesIO(sys.stdin.buffer.read())).size)')" "4000 3000"
+	for pid in $(workers); do
+		small_enough "$pid"
+	done
 }
 
 @test "python: the number of files handed out and named is bounded, and said" {

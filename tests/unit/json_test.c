@@ -120,6 +120,32 @@ TEST(getters_give_the_fallback_for_another_type)
 }
 TEST_END
 
+TEST(draining_writes_the_same_text_and_frees_each_part)
+{
+	static const char *const texts[] = {
+		"{}",
+		"[]",
+		"null",
+		"\"a\"",
+		"{\"a\":null,\"b\":[],\"c\":{}}",
+		"{\"content\":[{\"type\":\"text\",\"text\":\"x\\n\\\"/"
+		"\"},{\"n\":[1,[2,{\"deep\":[3]}]]},"
+		"null,1.5],\"k\\\"ey\":true}",
+	};
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		struct err err;
+		AUTO_BUF out = BUF_INIT;
+		struct json_object *value = json_parse(texts[i], strlen(texts[i]), &err);
+		AUTO_JSON *part = json_object_get(json_get(value, "content"));
+		buf_puts(&out, "before ");
+		json_drain(&out, value);
+		ck_assert_str_eq(buf_str(&out) + strlen("before "), texts[i]);
+		for (size_t j = 0; part != NULL && j < json_object_array_length(part); j++)
+			ck_assert_ptr_null(json_object_array_get_idx(part, j));
+	}
+}
+TEST_END
+
 TEST(what_is_written_is_valid_whatever_came_in)
 {
 	AUTO_JSON *obj = json_object_new_object();
@@ -146,6 +172,7 @@ int main(void)
 		depth_is_bounded,
 		the_number_of_values_is_bounded_but_not_the_length_of_a_string,
 		getters_give_the_fallback_for_another_type,
+		draining_writes_the_same_text_and_frees_each_part,
 		what_is_written_is_valid_whatever_came_in,
 	};
 	return unit_run("json", unit_tests, ARRAY_LEN(unit_tests));

@@ -456,6 +456,32 @@ TEST(a_start_of_somebody_else_is_not_waited_for_for_ever)
 }
 TEST_END
 
+TEST(code_that_is_not_taken_over_in_time_is_not_run_later_either)
+{
+	static const struct clock_source fast_clock = {
+		.wall_ms = fast_ms, .mono_ms = fast_ms, .boot_ms = fast_ms, .boot_id = ""};
+	static const char signal_all[] =
+		"kill -%s $(grep -l '[k]ernel[.]py' /proc/[0-9]*/cmdline | cut -d/ -f3)";
+	begin();
+	AUTO_FREE char *stop = xasprintf(signal_all, "STOP");
+	AUTO_FREE char *go_on = xasprintf(signal_all, "CONT");
+	kit_expect(&kit, stop, "");
+	int fd = kernel_connect(&kit.box, &err);
+	clock_use(&fast_clock);
+	bool ok = run_on(fd, "open('late', 'w')", NULL, NULL);
+	clock_use(NULL);
+	ck_assert(!ok);
+	ck_assert_int_eq(err.code, ERR_BUSY);
+	ck_assert_ptr_nonnull(strstr(err.msg, "was not run"));
+	kit_expect(&kit, go_on, "");
+	/* One after the other are taken over. */
+	expect("print(1)", KERNEL_END_DONE, "1\n");
+	ck_assert_int_eq(settle_inside(1), 1);
+	kit_expect(&kit, "ls late 2>/dev/null || echo none", "none\n");
+	end();
+}
+TEST_END
+
 TEST(the_python_side_is_there_and_cannot_be_changed)
 {
 	kit_start(&kit);
@@ -499,6 +525,7 @@ int main(int argc, char **argv)
 		without_python_it_is_said_who_can_help,
 		a_start_that_hangs_or_is_lost_is_told_for_what_it_is,
 		a_start_of_somebody_else_is_not_waited_for_for_ever,
+		code_that_is_not_taken_over_in_time_is_not_run_later_either,
 		the_python_side_is_there_and_cannot_be_changed,
 		without_the_python_side_sandboxes_do_all_the_rest,
 	};

@@ -478,6 +478,229 @@ TEST(a_reserve_outlives_a_stdio_session_and_one_that_was_taken_in_it_does_not)
 }
 TEST_END
 
+/* --- those that are there for links alone --------------------------------------------------- */
+
+/* Takes one and gives it back with files that were handed out; it was used so long ago. */
+static struct sandbox_row leave(int64_t age_ms)
+{
+	struct sandbox_row row = take();
+	python_pool_release(&app, &row, true);
+	python_pool_settle(&app);
+	AUTO_FREE char *sql =
+		xasprintf("UPDATE sandbox SET last_used_at = last_used_at - %lld WHERE id = '%s'",
+			  (long long)age_ms, row.id);
+	kit_sql(sql);
+	return row;
+}
+
+/* ERR_NONE, or why none was made. */
+static enum err_code make(const char *name)
+{
+	struct err err = ERR_INIT;
+	AUTO_SANDBOX_ROW row = {0};
+	bool created;
+	return sandbox_create(&app, ALICE, &(struct sandbox_options){.name = name}, &row, &created,
+			      &err)
+		       ? ERR_NONE
+		       : err.code;
+}
+
+static bool gives_way(const char *id)
+{
+	struct err err = ERR_INIT;
+	AUTO_SANDBOX_ROW row = {0};
+	ck_assert_int_eq(row_sandbox_any(app.db, id, &row, &err), 1);
+	return row.gives_way;
+}
+
+TEST(what_is_there_for_links_gives_way_by_its_last_use_but_not_at_once)
+{
+	begin();
+	conf.python_warm = 0;
+	conf.max_sandboxes = 3;
+	AUTO_SANDBOX_ROW second = leave(70000), first = leave(90000), fresh = leave(50000);
+	ck_assert_int_eq(make("one"), ERR_NONE);
+	ck_assert_int_eq(state_of(first.id), SANDBOX_GONE);
+	ck_assert(!kit_exists("data", first.files_id, "") && !kit_exists("run", first.id, ""));
+	ck_assert_int_eq(state_of(second.id), SANDBOX_LIVE);
+	ck_assert_int_eq(make("two"), ERR_NONE);
+	ck_assert_int_eq(state_of(second.id), SANDBOX_GONE);
+	ck_assert_int_eq(make("three"), ERR_QUOTA);
+	ck_assert_int_eq(state_of(fresh.id), SANDBOX_LIVE);
+	ck_assert_int_eq(live(), 3);
+	teardown();
+}
+TEST_END
+
+TEST(reserves_give_way_first_and_make_nothing_give_way)
+{
+	begin();
+	conf.python_warm = 0;
+	conf.max_sandboxes = 2;
+	AUTO_SANDBOX_ROW left = leave(90000);
+	conf.python_warm = 1;
+	ck_assert_int_eq(settle_one(0), 1);
+	ck_assert_int_eq(reserves(), 1);
+	ck_assert_int_eq(make("one"), ERR_NONE);
+	ck_assert_int_eq(reserves(), 0);
+	ck_assert_int_eq(state_of(left.id), SANDBOX_LIVE);
+	ck_assert_int_eq(settle_one(0), 1);
+	ck_assert_int_eq(reserves(), 0);
+	ck_assert_int_eq(state_of(left.id), SANDBOX_LIVE);
+	/* The next code without a name is somebody's. */
+	take_any();
+	ck_assert_int_eq(state_of(left.id), SANDBOX_GONE);
+	teardown();
+}
+TEST_END
+
+TEST(who_changes_something_in_it_makes_it_stay_and_who_reads_does_not)
+{
+	begin();
+	struct err err = ERR_INIT;
+	bool created;
+	conf.python_warm = 0;
+	conf.max_sandboxes = 3;
+	AUTO_SANDBOX_ROW by_name = leave(90000), by_id = leave(90000), read = leave(90000);
+	AUTO_SANDBOX_ROW one = {0}, two = {0}, three = {0};
+	ck_ok(sandbox_ensure(&app, ALICE, by_name.name, &one, &created, &err), err);
+	ck_ok(sandbox_ensure(&app, ALICE, by_id.id, &two, &created, &err), err);
+	ck_assert(!one.gives_way && !gives_way(by_name.id) && !gives_way(by_id.id));
+	ck_ok(sandbox_find(&app, ALICE, read.name, &three, &err), err);
+	ck_assert(three.gives_way && gives_way(read.id));
+	ck_assert_int_eq(make("one"), ERR_NONE);
+	ck_assert_int_eq(state_of(read.id), SANDBOX_GONE);
+	ck_assert_int_eq(make("two"), ERR_QUOTA);
+	/* Who saw it before, and only now wants to change something, is told when it goes in. */
+	AUTO_SANDBOX_USE use = SANDBOX_USE_INIT;
+	ck_ok(sandbox_stay(&app, &three, &err), err);
+	ck_assert(!sandbox_enter(&app, &three, &use, &err));
+	ck_assert_int_eq(err.code, ERR_DESTROYED);
+	teardown();
+}
+TEST_END
+
+TEST(asking_for_it_as_a_sandbox_makes_it_stay)
+{
+	begin();
+	conf.python_warm = 0;
+	conf.max_sandboxes = 1;
+	AUTO_SANDBOX_ROW row = leave(90000);
+	ck_assert_int_eq(make(row.name), ERR_NONE);
+	ck_assert_int_eq(state_of(row.id), SANDBOX_LIVE);
+	ck_assert(!gives_way(row.id));
+	ck_assert_int_eq(make("one"), ERR_QUOTA);
+	teardown();
+}
+TEST_END
+
+TEST(one_that_is_being_read_for_long_does_not_give_way)
+{
+	begin();
+	struct err err = ERR_INIT;
+	conf.python_warm = 0;
+	conf.max_sandboxes = 2;
+	AUTO_SANDBOX_ROW next = leave(70000), row = leave(0);
+	AUTO_SANDBOX_USE use = SANDBOX_USE_INIT;
+	ck_ok(sandbox_enter(&app, &row, &use, &err), err);
+	kit_sql("UPDATE sandbox SET last_used_at = last_used_at - 90000");
+	ck_assert_int_eq(make("one"), ERR_NONE);
+	ck_assert_int_eq(state_of(next.id), SANDBOX_GONE);
+	ck_assert_int_eq(make("two"), ERR_QUOTA);
+	ck_ok(sandbox_confirm(&use, &err), err);
+	sandbox_leave(&use);
+	ck_assert_int_eq(make("two"), ERR_NONE);
+	ck_assert_int_eq(state_of(row.id), SANDBOX_GONE);
+	teardown();
+}
+TEST_END
+
+TEST(one_that_was_destroyed_before_it_is_given_back_stays_so)
+{
+	begin();
+	struct err err = ERR_INIT;
+	struct sandbox_destroyed out = {.name = NULL};
+	conf.python_warm = 0;
+	AUTO_SANDBOX_ROW row = take();
+	ck_ok(sandbox_destroy(&app, ALICE, row.name, false, &out, &err), err);
+	free(out.name);
+	python_pool_release(&app, &row, true);
+	python_pool_settle(&app);
+	ck_assert_int_eq(state_of(row.id), SANDBOX_KEPT);
+	ck_assert(!gives_way(row.id) && kit_exists("data", row.files_id, "/workspace"));
+	teardown();
+}
+TEST_END
+
+#define LEFT 4
+static char left_ids[LEFT][ID_LEN + 1];
+
+static void leave_all(void)
+{
+	for (int i = 0; i < LEFT; i++) {
+		AUTO_SANDBOX_ROW row = leave(90000);
+		memcpy(left_ids[i], row.id, sizeof(left_ids[i]));
+	}
+}
+
+TEST(of_many_that_want_the_places_of_what_gives_way_as_many_get_one_as_there_are)
+{
+	begin();
+	int statuses[100];
+	conf.python_warm = 0;
+	conf.max_sandboxes = LEFT;
+	leave_all();
+	kit_run(10, create_one, statuses);
+	ck_assert_int_eq(statuses[1], LEFT);
+	ck_assert_int_eq(statuses[2], 10 - LEFT);
+	ck_assert_int_eq(live(), LEFT);
+	teardown();
+}
+TEST_END
+
+/* Enters one, to read or to change something; who is in it keeps it. */
+static int enter_one(int index)
+{
+	struct err err = ERR_INIT;
+	AUTO_SANDBOX_ROW row = {0};
+	AUTO_SANDBOX_USE use = SANDBOX_USE_INIT;
+	const char *id = left_ids[index % LEFT];
+	bool created;
+	bool found = index % 2 == 0 ? sandbox_find(&app, ALICE, id, &row, &err)
+				    : sandbox_ensure(&app, ALICE, id, &row, &created, &err);
+	if (!found || !sandbox_enter(&app, &row, &use, &err))
+		return err.code == ERR_DESTROYED || err.code == ERR_NOT_FOUND ? 4 : 98;
+	clock_sleep_ms(30);
+	return sandbox_confirm(&use, &err) ? 3 : 97;
+}
+
+static int enter_or_create(int index)
+{
+	return index < LEFT ? enter_one(index) : create_one(index);
+}
+
+TEST(of_who_enters_one_and_who_wants_its_place_one_gets_it)
+{
+	int entered = 0, refused = 0;
+	for (int round = 0; round < 10; round++) {
+		begin();
+		int statuses[100];
+		conf.python_warm = 0;
+		conf.max_sandboxes = LEFT;
+		leave_all();
+		kit_run(2 * LEFT, enter_or_create, statuses);
+		ck_assert_int_eq(statuses[97] + statuses[98], 0);
+		ck_assert_int_eq(statuses[3] + statuses[4], LEFT);
+		ck_assert_int_eq(statuses[1], statuses[4]);
+		ck_assert_int_eq(live(), LEFT);
+		entered += statuses[3];
+		refused += statuses[4];
+		teardown();
+	}
+	printf("# %d entered, %d found it gone\n", entered, refused);
+}
+TEST_END
+
 int main(void)
 {
 	const TTest *const unit_tests[] = {
@@ -500,6 +723,14 @@ int main(void)
 		a_process_that_dies_while_it_fills_leaves_a_reserve_that_can_be_used,
 		a_reserve_that_is_taken_while_it_is_made_ready_is_replaced,
 		a_reserve_outlives_a_stdio_session_and_one_that_was_taken_in_it_does_not,
+		what_is_there_for_links_gives_way_by_its_last_use_but_not_at_once,
+		reserves_give_way_first_and_make_nothing_give_way,
+		who_changes_something_in_it_makes_it_stay_and_who_reads_does_not,
+		asking_for_it_as_a_sandbox_makes_it_stay,
+		one_that_is_being_read_for_long_does_not_give_way,
+		one_that_was_destroyed_before_it_is_given_back_stays_so,
+		of_many_that_want_the_places_of_what_gives_way_as_many_get_one_as_there_are,
+		of_who_enters_one_and_who_wants_its_place_one_gets_it,
 	};
 	return unit_run("python_pool", unit_tests, ARRAY_LEN(unit_tests));
 }

@@ -19,6 +19,7 @@ TEST(a_row_comes_back_as_it_was_stored)
 	row.ttl_ms = 500;
 	row.expires_at = 1500;
 	row.is_explicit = true;
+	row.gives_way = true;
 	id_make(row.files_id);
 	insert_ok(&row);
 	AUTO_SANDBOX_ROW got = {0};
@@ -36,7 +37,7 @@ TEST(a_row_comes_back_as_it_was_stored)
 	ck_assert_int_eq(got.last_used_at, 1000);
 	ck_assert_int_eq(got.ttl_ms, 500);
 	ck_assert_int_eq(got.expires_at, 1500);
-	ck_assert(got.is_explicit);
+	ck_assert(got.is_explicit && got.gives_way && !got.is_reserve);
 	AUTO_SANDBOX_ROW by_id = {0};
 	ck_assert_int_eq(row_sandbox_by_id(db, "alice", row.id, &by_id, &err), 1);
 	ck_assert_str_eq(by_id.name, "work");
@@ -478,6 +479,60 @@ TEST(a_sandbox_that_somebody_destroyed_is_none_of_its_session)
 }
 TEST_END
 
+/* The names of those that give way, in their order. */
+static bool add_name(void *ctx, const struct sandbox_row *row)
+{
+	buf_puts(ctx, row->name);
+	return row->gives_way;
+}
+
+static bool gives_way(int64_t until, const char *names)
+{
+	struct err err = ERR_INIT;
+	AUTO_BUF found = BUF_INIT;
+	ck_ok(row_sandbox_each_giving_way(db, until, add_name, &found, &err), err);
+	return strcmp(buf_str(&found), names) == 0;
+}
+
+TEST(one_that_gives_way_does_so_by_its_last_use_until_somebody_lets_it_stay)
+{
+	setup();
+	struct err err = ERR_INIT;
+	struct sandbox_row rows[3];
+	for (int i = 0; i < 3; i++) {
+		rows[i] = kit_row(ALICE, (char *[]){NAME("a"), NAME("b"), NAME("c")}[i]);
+		rows[i].last_used_at = 3000 - i * 1000;
+		insert_ok(&rows[i]);
+	}
+	ck_assert(gives_way(9000, ""));
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(row_sandbox_give_way(db, rows[i].id, &err), 1);
+	ck_assert_int_eq(row_sandbox_give_way(db, rows[0].id, &err), 0);
+	ck_assert(gives_way(9000, "cba") && gives_way(2000, "cb") && gives_way(999, ""));
+	ck_assert_int_eq(row_sandbox_stay(db, rows[1].id, &err), 1);
+	ck_assert_int_eq(row_sandbox_stay(db, rows[1].id, &err), 0);
+	ck_assert(gives_way(9000, "ca"));
+	teardown();
+}
+TEST_END
+
+TEST(one_that_is_not_live_neither_gives_way_nor_stays)
+{
+	setup();
+	struct err err = ERR_INIT;
+	struct sandbox_row gone = kit_row(ALICE, NAME("gone")), kept = kit_row(ALICE, NAME("kept"));
+	insert_ok(&gone);
+	insert_ok(&kept);
+	ck_assert_int_eq(row_sandbox_move(db, gone.id, SANDBOX_LIVE, SANDBOX_GONE, 2000, &err), 1);
+	ck_assert_int_eq(row_sandbox_give_way(db, gone.id, &err), 0);
+	ck_assert_int_eq(row_sandbox_give_way(db, kept.id, &err), 1);
+	ck_assert_int_eq(row_sandbox_move(db, kept.id, SANDBOX_LIVE, SANDBOX_KEPT, 2000, &err), 1);
+	ck_assert(gives_way(9000, ""));
+	ck_assert_int_eq(row_sandbox_stay(db, kept.id, &err), 0);
+	teardown();
+}
+TEST_END
+
 int main(void)
 {
 	const TTest *const unit_tests[] = {
@@ -497,6 +552,8 @@ int main(void)
 		a_session_ends_what_is_marked_and_a_retained_one_is_not,
 		one_that_is_gone_is_visited_until_it_is_settled_and_cannot_be_retained,
 		a_sandbox_that_somebody_destroyed_is_none_of_its_session,
+		one_that_gives_way_does_so_by_its_last_use_until_somebody_lets_it_stay,
+		one_that_is_not_live_neither_gives_way_nor_stays,
 		of_many_that_insert_one_name_one_succeeds,
 		thirty_two_writers_at_once_never_see_a_locked_database,
 	};

@@ -384,6 +384,16 @@ TEST(what_is_left_to_do_is_done_when_no_request_waits)
 	ck_assert_ptr_nonnull(strstr(out, "\"id\":3"));
 	ck_assert_int_eq(fcntl(after_pipe[0], F_SETFL, O_NONBLOCK), 0);
 	ck_assert_int_eq(read(after_pipe[0], done, sizeof(done)), -1);
+	/* What is in the pipe waits as well, even if it is more than is read at once. */
+	char lines[70000];
+	memset(lines, '\n', sizeof(lines));
+	AUTO_FREE char *both = xasprintf(ECHO("1") "%.*s" ECHO("2"), (int)sizeof(lines), lines);
+	talk = talk_begin();
+	ck_assert_int_ge(fcntl(talk.to, F_SETPIPE_SZ, 1 << 20), 0);
+	say(&talk, both);
+	AUTO_FREE char *two = talk_end(&talk);
+	ck_assert_ptr_nonnull(strstr(two, "\"id\":2"));
+	ck_assert_int_eq(read(after_pipe[0], done, sizeof(done)), 1);
 	/* What came with the end of the input is followed by it as well. */
 	AUTO_JSON *all = answers(ECHO("1"));
 	ck_assert_uint_eq(count(all), 1);

@@ -342,6 +342,35 @@ TEST(files_of_the_own_sandbox_stay_and_others_are_copied)
 }
 TEST_END
 
+static bool box_gives_way(void)
+{
+	struct err err = ERR_INIT;
+	AUTO_SANDBOX_ROW row = {0};
+	ck_assert_int_eq(row_sandbox_any(kit.app.db, played.session_box, &row, &err), 1);
+	return row.gives_way;
+}
+
+TEST(a_sandbox_that_gives_way_stays_for_code_in_it_and_not_for_a_copy_of_its_files)
+{
+	static const char *const inside[] = {
+		"{'code':'1','sandbox':'work'}",
+		"{'code':'1','sandbox':'work','files':['a.csv']}",
+		"{'code':'1','sandbox':'work','session_id':'new'}",
+	};
+	open_all();
+	struct err err = ERR_INIT;
+	make_box("work", "a.csv");
+	for (size_t i = 0; i < ARRAY_LEN(inside); i++) {
+		ck_assert_int_eq(row_sandbox_give_way(kit.app.db, played.session_box, &err), 1);
+		kit_ok(&tool_execute_python, "{'code':'1','files':['spoolbox://work/a.csv']}");
+		ck_assert(box_gives_way());
+		kit_ok(&tool_execute_python, "%s", inside[i]);
+		ck_assert(!box_gives_way());
+	}
+	kit_close();
+}
+TEST_END
+
 TEST(what_did_not_run_gives_its_sandbox_back)
 {
 	open_all();
@@ -726,6 +755,7 @@ int main(void)
 		a_session_that_is_unknown_or_without_its_sandbox_is_never_replaced,
 		a_bad_argument_leaves_nothing_behind,
 		files_of_the_own_sandbox_stay_and_others_are_copied,
+		a_sandbox_that_gives_way_stays_for_code_in_it_and_not_for_a_copy_of_its_files,
 		what_did_not_run_gives_its_sandbox_back,
 		output_value_and_figures_are_told,
 		whatever_the_sandbox_sends_a_result_is_bounded,

@@ -405,6 +405,48 @@ TEST(a_client_that_cannot_ask_and_a_server_that_does_not_want_to_are_as_ever)
 }
 TEST_END
 
+/* --- what is there for links alone --------------------------------------------------------- */
+
+static bool gives_way(void)
+{
+	struct err err = ERR_INIT;
+	AUTO_SANDBOX_ROW row = {0};
+	ck_assert_int_eq(row_sandbox_by_name(kit.app.db, "me", "work", &row, &err), 1);
+	return row.gives_way;
+}
+
+TEST(a_call_that_writes_or_runs_makes_a_sandbox_stay_and_one_that_reads_does_not)
+{
+	static const struct {
+		const struct tool *tool;
+		const char *arguments;
+		bool stays;
+	} calls[] = {
+		{&tool_list_sandboxes, "{}", false},
+		{&tool_list_files, "{'sandbox':'work'}", false},
+		{&tool_read_text, "{'sandbox':'work','path':'a'}", false},
+		{&tool_download_file, "{'sandbox':'work','src':'a'}", false},
+		{&tool_edit_text, "{'sandbox':'work','path':'a','old_text':'x','new_text':'y'}",
+		 true},
+		{&tool_write_text, "{'sandbox':'work','path':'b'}", true},
+		{&tool_upload_file, "{'sandbox':'work','dest':'c'}", true},
+		{&tool_exec, "{'sandbox':'work','command':'true'}", true},
+		{&tool_create_sandbox, "{'sandbox':'work'}", true},
+	};
+	kit_open();
+	struct err err = ERR_INIT;
+	kit_ok(&tool_write_text, "{'sandbox':'work','path':'a','content':'x'}");
+	AUTO_SANDBOX_ROW row = {0};
+	ck_assert_int_eq(row_sandbox_by_name(kit.app.db, "me", "work", &row, &err), 1);
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+		ck_ok(row_sandbox_give_way(kit.app.db, row.id, &err) >= 0, err);
+		kit_ok(calls[i].tool, "%s", calls[i].arguments);
+		ck_assert_msg(gives_way() != calls[i].stays, "%s", calls[i].tool->name);
+	}
+	kit_close();
+}
+TEST_END
+
 /* --- many at once -------------------------------------------------------------------------- */
 
 #define RACERS  10
@@ -509,6 +551,7 @@ int main(void)
 		a_yes_that_no_question_came_before_is_asked_for_again,
 		nobody_is_asked_when_files_stay_and_kept_ones_are_asked_about,
 		a_client_that_cannot_ask_and_a_server_that_does_not_want_to_are_as_ever,
+		a_call_that_writes_or_runs_makes_a_sandbox_stay_and_one_that_reads_does_not,
 		a_destroy_among_other_calls_is_no_fault_of_the_server,
 	};
 	return unit_run("tool_sandbox", tests, ARRAY_LEN(tests));
