@@ -104,7 +104,8 @@ int main(int argc, char **argv)
 	log_open("spoolbox.fcgi", LOG_INFO);
 	umask(022); /* of directories and files in workspaces; our own files have explicit modes */
 	proc_raise_open_files();
-	/* Else glibc learns from each large block that is freed to keep the next ones for itself. */
+	/* Else glibc learns from each large block that is freed to keep the next ones for itself.
+	 */
 	mallopt(M_MMAP_THRESHOLD, MMAP_MIN);
 	if (argc > 1 && (argc != 3 || strcmp(argv[1], "--workers") != 0 ||
 			 !num_parse_int(argv[2], 1, PREFORK_MAX, &workers))) {

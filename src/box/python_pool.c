@@ -21,7 +21,10 @@
 #define LOCK_FILE     "python.lock"
 #define TAKE_ATTEMPTS 32 /* each fails only because another took the same one */
 #define RESERVE_TTL_S (30 * 60)
-/* An interpreter with numpy, pandas and matplotlib takes some 100 MiB; as much again stays free. */
+/* At a time: a call takes one, so there will be as many as are wanted, and no worker is away from
+ * its clients for long. */
+#define FILL_MAX 2
+/* An interpreter with numpy, pandas and matplotlib takes some 90 MiB; twice as much stays free. */
 #define MEMORY_MIN_KIB (256 * 1024)
 
 /* --- taking -------------------------------------------------------------------------------- */
@@ -184,20 +187,19 @@ static int64_t count_missing(struct app *app)
 	return count < 0 ? 0 : app->conf->python_warm - count;
 }
 
-/* False: no more can be made now, or another process is at it. */
-static bool fill(struct app *app)
+/* As far as memory and places allow, unless another process is at it. */
+static void fill(struct app *app)
 {
 	struct err err = ERR_INIT;
 	AUTO_FD lock = lock_open(app->spool.root_fd, LOCK_FILE, &err);
 	if (lock < 0 || !lock_take(lock, LOCK_EXCLUSIVE, 0, &err)) {
 		if (err.code != ERR_BUSY)
 			log_err(LOG_WARN, "reserve", &err);
-		return false;
+		return;
 	}
-	while (count_missing(app) > 0)
+	for (int i = 0; i < FILL_MAX && count_missing(app) > 0; i++)
 		if (!has_memory() || !make_reserve(app))
-			return false;
-	return true;
+			return;
 }
 
 void python_pool_settle(struct app *app)
@@ -207,7 +209,6 @@ void python_pool_settle(struct app *app)
 	app->python_used = false;
 	finish_released(app);
 	python_fonts_refresh(app);
-	/* Who found the lock taken went away: what it had missed is looked for once more. */
-	while (app->python_principal != NULL && count_missing(app) > 0 && fill(app))
-		;
+	if (app->python_principal != NULL && count_missing(app) > 0)
+		fill(app);
 }

@@ -20,9 +20,9 @@ bool python_pool_take(struct app *app, const char *principal, int64_t ttl_ms,
  * unless somebody who writes or runs something in it makes it stay. */
 void python_pool_release(struct app *app, const struct sandbox_row *row, bool keep_files);
 
-/* What is left to be done after the answer was sent: ends what was released, and makes reserves
- * until there are SMCP_PYTHON_WARM, memory and places allowing. Cheap when python_pool_take was
- * not called since. Failures are logged. */
+/* What is left to be done after the answer was sent: ends what was released, and makes a reserve or
+ * two while there are fewer than SMCP_PYTHON_WARM, memory and places allowing. Does nothing when no
+ * code was run since. Failures are logged. */
 void python_pool_settle(struct app *app);
 
 #endif

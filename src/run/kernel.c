@@ -171,6 +171,7 @@ struct talk {
 	struct kernel_run *run;
 	struct kernel_frames frames;
 	bool gone;          /* the peer is */
+	bool counts;        /* the time of the code does */
 	bool given_up;      /* it was waited for long enough */
 	int64_t give_up_ms; /* for what is waited for now */
 	int64_t next_tick_ms;
@@ -272,6 +273,17 @@ static void ask(struct talk *talk, int64_t now_ms)
 		cancel(talk, now_ms);
 }
 
+/* The time of the code begins when it does. */
+static void begin_time(struct talk *talk, int64_t now_ms)
+{
+	if (talk->counts || !talk->run->started)
+		return;
+	talk->counts = true;
+	if (!talk->run->cancelled)
+		talk->give_up_ms =
+			now_ms + talk->request->timeout_ms + RUNTIME_GRACE_MS + BACKSTOP_MS;
+}
+
 /* From here on the peer cannot say that it begins, so it does not; what it said before counts. */
 static void give_up(struct talk *talk)
 {
@@ -283,18 +295,13 @@ static void give_up(struct talk *talk)
 
 static void talk_to_end(struct talk *talk)
 {
-	struct kernel_run *run = talk->run;
 	for (;;) {
-		bool was_started = run->started;
 		wait_once(talk, talk->fd,
 			  earliest(talk->give_up_ms, talk->tick ? talk->next_tick_ms : INT64_MAX));
 		int64_t now_ms = clock_mono_ms();
 		if (talk->frames.ended || talk->gone)
 			return;
-		/* The time of the code begins when it does. */
-		if (run->started && !was_started && !run->cancelled)
-			talk->give_up_ms =
-				now_ms + talk->request->timeout_ms + RUNTIME_GRACE_MS + BACKSTOP_MS;
+		begin_time(talk, now_ms);
 		if (now_ms >= talk->give_up_ms) {
 			give_up(talk);
 			return;

@@ -284,6 +284,31 @@ TEST(a_python_that_does_not_come_up_ends_the_filling_and_no_call)
 }
 TEST_END
 
+/* The sandbox that a call took stays. */
+static void fill_up(void)
+{
+	take_any();
+	for (int i = 0; i < 10 && reserves() < conf.python_warm; i++) {
+		app.python_used = true;
+		python_pool_settle(&app);
+	}
+	ck_assert_int_eq(reserves(), (int)conf.python_warm);
+}
+
+TEST(two_reserves_are_made_after_an_answer_and_the_others_after_the_next)
+{
+	begin();
+	conf.python_warm = 3;
+	take_any();
+	python_pool_settle(&app);
+	ck_assert_int_eq(reserves(), 2);
+	AUTO_SANDBOX_ROW row = take();
+	python_pool_settle(&app);
+	ck_assert_int_eq(reserves(), 3);
+	teardown();
+}
+TEST_END
+
 TEST(no_more_reserves_are_made_than_there_are_places)
 {
 	begin();
@@ -344,8 +369,7 @@ TEST(of_many_that_want_the_places_of_reserves_as_many_get_one_as_there_are)
 	int statuses[100];
 	conf.python_warm = 4;
 	conf.max_sandboxes = 5;
-	take_any();
-	python_pool_settle(&app);
+	fill_up();
 	ck_assert_int_eq(reserves(), 4);
 	kit_run(8, create_one, statuses);
 	ck_assert_int_eq(statuses[1], 4);
@@ -376,8 +400,7 @@ TEST(of_many_calls_at_once_each_gets_a_sandbox_of_its_own)
 	begin();
 	int statuses[100];
 	conf.python_warm = 3;
-	take_any();
-	python_pool_settle(&app);
+	fill_up();
 	kit_run(8, take_one, statuses);
 	ck_assert_int_eq(statuses[1], 3);
 	ck_assert_int_eq(statuses[2], 5);
@@ -715,6 +738,7 @@ int main(void)
 		of_several_that_are_given_back_none_is_forgotten,
 		a_reserve_that_is_down_when_it_is_taken_is_taken_all_the_same,
 		a_python_that_does_not_come_up_ends_the_filling_and_no_call,
+		two_reserves_are_made_after_an_answer_and_the_others_after_the_next,
 		no_more_reserves_are_made_than_there_are_places,
 		the_oldest_reserve_gives_way_when_all_places_are_taken,
 		of_many_that_want_the_places_of_reserves_as_many_get_one_as_there_are,

@@ -1,12 +1,15 @@
 /* Python code over real sandboxes and the real driver. */
 #include "box_kit.h"
 
+#include <sys/socket.h>
+
 #include "base/log.h"
 #include "box/exec.h"
 #include "box/python.h"
 #include "box/python_part.h"
 #include "box/python_pool.h"
 #include "box/sandbox_end.h"
+#include "run/sock.h"
 #include "store/row_reserve.h"
 
 #define ALICE "alice"
@@ -186,6 +189,32 @@ TEST(a_sandbox_or_a_kernel_that_went_down_is_started_again)
 	expect("print(2)", "2\n");
 	shell("pkill -KILL -f /.python/kernel.py");
 	expect("print(3)", "3\n");
+	teardown();
+}
+TEST_END
+
+TEST(a_kernel_that_takes_no_code_is_not_tried_for_ever_and_the_code_did_not_run)
+{
+	struct err err = ERR_INIT;
+	struct python_options options = options_of("open('ran', 'w')");
+	setup();
+	/* One that lets go of each connection, as the real one without room for a process. */
+	int fd = sock_bind(use.run_dir_fd, KERNEL_SOCKET, SOCK_SEQPACKET, 8, &err);
+	ck_assert_int_ge(fd, 0);
+	pid_t pid = fork();
+	while (pid == 0)
+		close(accept(fd, NULL, NULL));
+	close(fd);
+	AUTO_PYTHON_RESULT result;
+	ck_assert(!python_run(&app, &sandbox, &use, &options, NULL, NULL, NULL, &result, &err));
+	kill(pid, SIGKILL);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	ck_assert_int_eq(err.code, ERR_LOST);
+	ck_assert_ptr_nonnull(strstr(err.msg, "was not run"));
+	ck_assert_ptr_nonnull(strstr(err.hint, "ps"));
+	ck_assert(!is_in_workspace("ran") && !app.python_used);
+	expect("print(1)", "1\n");
+	ck_assert(app.python_used); /* and so is settled */
 	teardown();
 }
 TEST_END
@@ -827,6 +856,7 @@ int main(int argc, char **argv)
 		code_that_cannot_be_run_is_refused_before_anything_is_touched,
 		code_runs_in_the_workspace_and_starts_what_it_needs,
 		a_sandbox_or_a_kernel_that_went_down_is_started_again,
+		a_kernel_that_takes_no_code_is_not_tried_for_ever_and_the_code_did_not_run,
 		a_run_renews_the_lifetime_of_its_sandbox,
 		files_that_were_made_or_changed_are_found_and_those_of_before_are_not,
 		which_files_are_handed_out_is_a_setting,
