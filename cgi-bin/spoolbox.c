@@ -12,6 +12,7 @@
 #include "base/num.h"
 #include "base/proc.h"
 #include "base/user.h"
+#include "box/python_fonts.h"
 #include "box/python_pool.h"
 #include "mcp/product.h"
 #include "web/fcgi.h"
@@ -39,6 +40,7 @@ static bool open_service(struct service *service, struct err *err)
 		log_event(LOG_WARN, "unknown_settings", "names=%s", service->conf.unknown);
 	if (!app_open(&service->app, &service->conf, err))
 		return false;
+	python_fonts_refresh(&service->app);
 	product_endpoint(&service->app, &service->endpoint);
 	return endpoint_check(&service->endpoint, err);
 }

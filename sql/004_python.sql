@@ -19,5 +19,5 @@ CREATE INDEX python_session_ended ON python_session (ended_at) WHERE ended_at > 
 ALTER TABLE sandbox ADD COLUMN is_reserve INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX sandbox_reserve ON sandbox (created_at) WHERE state = 'live' AND is_reserve = 1;
 
--- Is there for nothing but the links to its files: it goes when its place is needed.
+-- Was taken for code that named none, and nobody named it since: it goes when its place is needed.
 ALTER TABLE sandbox ADD COLUMN gives_way INTEGER NOT NULL DEFAULT 0;

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "box/secrets.h"
+#include "run/kernel.h"
 #include "run/wire.h"
 
 #define START_ATTEMPTS 3 /* an idle stop or a crash can come between start and command */
@@ -19,10 +20,15 @@
 /* What every command sees; the sandbox's env and then the call's come on top. Output that is not
  * buffered is still there when a command is ended by its timeout. */
 static const char *const base_env[] = {
-	"HOME=/workspace",    "USER=user",
-	"LOGNAME=user",       "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-	"LANG=C.UTF-8",       "TERM=dumb",
+	"HOME=/workspace",
+	"USER=user",
+	"LOGNAME=user",
+	"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+	"LANG=C.UTF-8",
+	"TERM=dumb",
 	"PYTHONUNBUFFERED=1",
+	/* So that scripts draw the letters that execute_python draws; see src/python/fonts.py. */
+	"MATPLOTLIBRC=" KERNEL_FONTS_INSIDE "/matplotlibrc",
 };
 
 /* Base with SHELL, the sandbox's, the call's, and four words of argv. */

@@ -61,13 +61,32 @@ void python_kernel_finish(struct python_kernel *kernel)
 	buf_finish(&kernel->text);
 }
 
+/* What commands of the sandbox have in their environment, handed to the code but not to its kernel.
+ * The command is short, so there is room. */
+static void add_for_code(struct exec_command *command, const struct exec_environment *given)
+{
+	struct exec_environment *env = &command->env;
+	env->items = xrealloc(env->items, (env->count + given->count + 1) * sizeof(*env->items));
+	for (size_t i = 0; i < given->count; i++)
+		env->items[env->count++] = xasprintf(KERNEL_ENV_PREFIX "%s", given->items[i]);
+	env->items[env->count] = NULL;
+	command->run.env = (const char *const *)env->items;
+}
+
 bool python_kernel_make(struct python_kernel *kernel, const struct app *app,
 			const struct sandbox_row *row, int64_t idle_ms, bool preload,
 			struct err *err)
 {
 	kernel_command(&kernel->text, idle_ms, preload);
 	kernel->options = (struct exec_options){.command = buf_str(&kernel->text)};
-	return exec_command_make(&kernel->command, app, row, &kernel->options, err);
+	struct sandbox_row plain = *row;
+	plain.env = NULL;
+	AUTO_EXEC_COMMAND usual = {.cwd = NULL};
+	if (!exec_command_make(&usual, app, row, &kernel->options, err) ||
+	    !exec_command_make(&kernel->command, app, &plain, &kernel->options, err))
+		return false;
+	add_for_code(&kernel->command, &usual.env);
+	return true;
 }
 
 /* --- one run ------------------------------------------------------------------------------- */
@@ -140,7 +159,15 @@ static bool begin_fresh(void *ctx, const struct runtime_box *box, struct err *er
 	if (!kernel_start(work->app->runtime, box, &fresh->kernel->command.run, err))
 		return false;
 	AUTO_FD fd = kernel_connect(box, err);
-	return fd >= 0 && run_once(work, fd, fresh->new_session_id, err);
+	if (fd < 0)
+		return false;
+	if (run_once(work, fd, fresh->new_session_id, err))
+		return true;
+	if (!work->result->run.not_taken)
+		return false;
+	kernel_discard(box, &work->began);
+	return err_hint(err, "Something in the sandbox may have stopped it. Send the code again: "
+			     "Python is started anew for it.");
 }
 
 /* The sandbox may well be up: a kernel that cannot fork lets go of each connection. Always false.

@@ -1,6 +1,7 @@
 /*
- * matplotlib's list of fonts, made ahead and copied into sandboxes: their first plot would spend a
- * second on it. It is made on the host, where nobody's code runs, in the spool's fonts/.
+ * matplotlib's list of fonts, made ahead and copied into sandboxes: their first plot would spend up
+ * to a second on it. And settings that name fonts with more letters than its own. Both are made on
+ * the host, where nobody's code runs, in the spool's fonts/.
  */
 #ifndef SPOOLBOX_BOX_PYTHON_FONTS_H
 #define SPOOLBOX_BOX_PYTHON_FONTS_H

@@ -59,7 +59,7 @@ bool python_pool_take(struct app *app, const char *principal, int64_t ttl_ms,
 		      struct sandbox_row *row, struct err *err)
 {
 	bool created;
-	struct sandbox_options options = {.ttl_ms = ttl_ms};
+	struct sandbox_options options = {.ttl_ms = ttl_ms, .gives_way = true};
 	app->python_used = true;
 	app->python_principal = principal;
 	int rc = take_reserve(app, principal, ttl_ms, row, err);
@@ -106,10 +106,8 @@ void python_pool_release(struct app *app, const struct sandbox_row *row, bool ke
 {
 	struct err err = ERR_INIT;
 	finish_released(app); /* of an earlier call of the same message */
-	int rc = keep_files ? row_sandbox_give_way(app->db, row->id, &err)
-			    : row_sandbox_move(app->db, row->id, SANDBOX_LIVE, SANDBOX_GONE,
-					       clock_wall_ms(), &err);
-	if (rc < 0)
+	if (!keep_files && row_sandbox_move(app->db, row->id, SANDBOX_LIVE, SANDBOX_GONE,
+					    clock_wall_ms(), &err) < 0)
 		log_err(LOG_WARN, "python_release", &err);
 	memcpy(app->python_released.id, row->id, sizeof(app->python_released.id));
 	app->python_released.keep_files = keep_files;

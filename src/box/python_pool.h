@@ -10,14 +10,14 @@
 #include "box/sandbox.h"
 
 /* A sandbox with a made-up name for the caller alone: a ready one, else a new one. Its lifetime is
- * ttl_ms from now. Sets app->python_used. */
+ * ttl_ms from now, or ends when its place is needed (sandbox_room.h), unless somebody who writes or
+ * runs something in it by its name makes it stay. Sets app->python_used. */
 bool python_pool_take(struct app *app, const char *principal, int64_t ttl_ms,
 		      struct sandbox_row *row, struct err *err) MUST_USE;
 
 /* Gives one back that nobody needs any more: it is removed by python_pool_settle, or at the end of
  * its lifetime when this process dies before. keep_files: its files were handed out; only what runs
- * in it ends, and the rest at the end of its lifetime or when its place is needed (gives_way),
- * unless somebody who writes or runs something in it makes it stay. */
+ * in it ends, and the rest at the end of its lifetime. */
 void python_pool_release(struct app *app, const struct sandbox_row *row, bool keep_files);
 
 /* What is left to be done after the answer was sent: ends what was released, and makes a reserve or

@@ -220,6 +220,16 @@ bool python_run_new(struct app *app, const char *principal, const struct sandbox
 	return true;
 }
 
+/* The session may go on any time, so it is none that ended. Always false. */
+static bool not_taken(const struct sandbox_row *row, struct err *err)
+{
+	return err_hint(err,
+			"Something in the sandbox may have stopped this session. If it stays so, "
+			"begin a new one with session_id \"new\" and sandbox \"%s\", and run again "
+			"what made the variables that you need.",
+			row->name);
+}
+
 /* With the lock held: whether the session is still to be tried. */
 static bool look_again(const struct python_work *work, const char *id, struct python_row *now,
 		       struct err *err)
@@ -256,7 +266,7 @@ bool python_run_in(struct app *app, const struct python_row *session, const stru
 		if (lost.code == ERR_LOST)
 			return note_gone(app, &use->box, &now, err);
 		*err = lost;
-		return false;
+		return result->run.not_taken && not_taken(row, err);
 	}
 	settle(&work, session->id);
 	python_work_end(&work);

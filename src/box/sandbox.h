@@ -28,6 +28,7 @@ struct sandbox_options {
 	struct json_object *labels; /* likewise */
 	bool is_explicit;           /* asked for as such: see sandbox_find_default */
 	bool is_reserve;            /* waits to be taken: see python_pool.h */
+	bool gives_way;             /* when its place is needed, until somebody names it */
 };
 
 /* Makes a sandbox; nothing runs in it yet. Fails with ERR_QUOTA (retryable) at SMCP_MAX_SANDBOXES;
@@ -49,8 +50,8 @@ bool sandbox_find(struct app *app, const char *principal, const char *handle,
 bool sandbox_find_default(struct app *app, const char *principal, struct sandbox_row *row,
 			  struct err *err) MUST_USE;
 
-/* Makes a sandbox stay that was there for the links to its files alone (gives_way): somebody is
- * about to write or run something in it. When it gave way just now, sandbox_enter says so. */
+/* Makes a sandbox stay that gives way: somebody who named it is about to write or run something in
+ * it. When it gave way just now, sandbox_enter says so. */
 bool sandbox_stay(struct app *app, struct sandbox_row *row, struct err *err) MUST_USE;
 
 /* As sandbox_find, but a missing name is created; *created tells. For who writes or runs something:

@@ -263,6 +263,7 @@ void sandbox_plan_row(const struct app *app, const struct sandbox_plan *plan, co
 	row->expires_at = plan->ttl_ms > 0 ? now + plan->ttl_ms : 0;
 	row->is_explicit = plan->asked->is_explicit;
 	row->is_reserve = plan->asked->is_reserve;
+	row->gives_way = plan->asked->gives_way;
 	/* A reserve is for whoever comes, be it after the end of this session. */
 	if (app->session_id != NULL && !row->is_reserve) {
 		snprintf(row->session_id, sizeof(row->session_id), "%s", app->session_id);

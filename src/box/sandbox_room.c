@@ -7,11 +7,13 @@
 #include "box/incarnation.h"
 #include "box/sandbox_end.h"
 #include "box/timeline.h"
+#include "store/row_python.h"
 #include "store/row_reserve.h"
 
 #define PURGE_MAX 64 /* ended lifetimes that one create cleans up at most */
-/* Whoever got a link needs as long to follow it, or to name the sandbox in the next call. */
-#define GRACE_MS 60000
+/* For who names it in the next call. More than the 5 s to which stamps are exact, and no more: else
+ * calls that come one after the other are refused. */
+#define GRACE_MS 10000
 
 bool sandbox_room_none(const struct app *app, struct err *err)
 {
@@ -22,31 +24,44 @@ bool sandbox_room_none(const struct app *app, struct err *err)
 		     "use an existing one, or try again later.");
 }
 
-/* --- what is there for links alone --------------------------------------------------------- */
+/* --- what nobody named --------------------------------------------------------------------- */
 
 struct leftovers {
-	const struct app *app;
+	struct app *app;
+	struct timeline timeline;
+	struct err *err;
+	bool ok;
 	int64_t count;
 	char oldest[ID_LEN + 1]; /* the one unused for longest */
 };
+
+/* One that is idle is over, be its row ended or not. */
+static bool has_session(struct leftovers *found, const struct sandbox_row *row)
+{
+	int64_t idle_ms = found->app->conf->python_idle * 1000;
+	int64_t used_at = row_python_last_used(found->app->db, row->id, found->err);
+	found->ok = used_at >= 0;
+	return used_at > 0 && timeline_age(&found->timeline, used_at) < idle_ms;
+}
 
 /* A long download is a use that was stamped long ago. */
 static bool add_leftover(void *ctx, const struct sandbox_row *row)
 {
 	struct leftovers *found = ctx;
-	if (!incarnation_is_used(found->app, row->id) && found->count++ == 0)
+	if (!incarnation_is_used(found->app, row->id) && !has_session(found, row) && found->ok &&
+	    found->count++ == 0)
 		memcpy(found->oldest, row->id, sizeof(found->oldest));
-	return true;
+	return found->ok;
 }
 
 /* Those that can go now. */
 static bool find_leftovers(struct app *app, struct leftovers *found, struct err *err)
 {
-	struct timeline timeline;
-	*found = (struct leftovers){.app = app};
-	return timeline_read(app, &timeline, err) &&
-	       row_sandbox_each_giving_way(app->db, timeline_cutoff(&timeline, GRACE_MS),
-					   add_leftover, found, err);
+	*found = (struct leftovers){.app = app, .err = err, .ok = true};
+	return timeline_read(app, &found->timeline, err) &&
+	       row_sandbox_each_giving_way(app->db, timeline_cutoff(&found->timeline, GRACE_MS),
+					   add_leftover, found, err) &&
+	       found->ok;
 }
 
 /* --- places -------------------------------------------------------------------------------- */

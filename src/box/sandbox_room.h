@@ -1,9 +1,10 @@
 /*
  * Whether there is room for one more sandbox: places below SMCP_MAX_SANDBOXES, and disk. Two kinds
  * hold places that nobody else wants and give way when all are taken: reserves (row_reserve.h), the
- * oldest first; then those that are there for the links to their files alone (gives_way), the one
- * unused for longest first. Of the latter none goes that is being used or was a moment ago: a use
- * stamps the row, so it is either seen here or finds the sandbox gone.
+ * oldest first; then those that were made for code which named none, and that nobody named since
+ * (gives_way), the one unused for longest first. Of the latter none goes that is being used or was
+ * a moment ago, or has a Python session in it: a use stamps the row, so it is either seen here or
+ * finds the sandbox gone.
  */
 #ifndef SPOOLBOX_BOX_SANDBOX_ROOM_H
 #define SPOOLBOX_BOX_SANDBOX_ROOM_H

@@ -85,8 +85,8 @@ bool transfer_open_link(struct app *app, const char *token, enum link_op op, str
 		return true;
 	if (err->code != ERR_NOT_FOUND)
 		return false;
-	err_set(err, ERR_GONE, "the sandbox of this link was removed");
-	return err_hint(err, "Make a new sandbox and a new link.");
+	err_set(err, ERR_GONE, "the sandbox of this link was removed, and its files with it");
+	return err_hint(err, "Ask the assistant that gave you the link to make the file again.");
 }
 
 /* Spends a link; NULL has nothing to spend. */

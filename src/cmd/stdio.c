@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "box/python_fonts.h"
 #include "box/python_pool.h"
 #include "box/stdio_session.h"
 #include "mcp/product.h"
@@ -76,6 +77,7 @@ static bool serve(struct app *app, const struct channel *channel, struct err *er
 {
 	struct endpoint endpoint;
 	struct stdio_session session;
+	python_fonts_refresh(app);
 	product_endpoint(app, &endpoint);
 	if (!endpoint_check(&endpoint, err))
 		return false;

@@ -81,6 +81,36 @@ static void add_error(struct json_object *result, const struct kernel_run *run)
 	json_add(result, "error", error);
 }
 
+static size_t room_for(const struct kernel_display *display, size_t room)
+{
+	bool is_page = strcmp(display->mime, "text/html") == 0;
+	return is_page && display->text.len > HTML_MAX ? 0 : room;
+}
+
+static void add_displays(struct json_object *result, const struct kernel_run *run, struct buf *note)
+{
+	size_t room = SHOWN_MAX, left_out = 0;
+	struct json_object *displays = json_object_new_array();
+	for (size_t i = 0; i < run->display_count; i++) {
+		const struct kernel_display *display = &run->displays[i];
+		if (display->text.len > room_for(display, room)) {
+			left_out++;
+			continue;
+		}
+		struct json_object *shown = json_object_new_object();
+		json_add_str(shown, "mime", display->mime);
+		json_add_strn(shown, "text", buf_str(&display->text), display->text.len);
+		json_push(displays, shown);
+		room -= display->text.len;
+	}
+	json_add(result, "displays", displays);
+	if (left_out > 0)
+		target_note(note,
+			    "Displayed texts that are too long to be shown here: %zu. Write such "
+			    "output to a file.",
+			    left_out);
+}
+
 /* --- content blocks ------------------------------------------------------------------------ */
 
 static struct json_object *add_block(struct json_object *content, const char *type)
@@ -89,32 +119,6 @@ static struct json_object *add_block(struct json_object *content, const char *ty
 	json_add_str(block, "type", type);
 	json_push(content, block);
 	return block;
-}
-
-static size_t room_for(const struct kernel_display *display, size_t room)
-{
-	bool is_page = strcmp(display->mime, "text/html") == 0;
-	return is_page && display->text.len > HTML_MAX ? 0 : room;
-}
-
-static void show_texts(struct json_object *content, const struct kernel_run *run, struct buf *note)
-{
-	size_t room = SHOWN_MAX, left_out = 0;
-	for (size_t i = 0; i < run->display_count; i++) {
-		const struct kernel_display *display = &run->displays[i];
-		if (display->text.len > room_for(display, room)) {
-			left_out++;
-			continue;
-		}
-		json_add_strn(add_block(content, "text"), "text", buf_str(&display->text),
-			      display->text.len);
-		room -= display->text.len;
-	}
-	if (left_out > 0)
-		target_note(note,
-			    "Displayed texts that are too long to be shown here: %zu. Write such "
-			    "output to a file.",
-			    left_out);
 }
 
 /* The image goes: the answer is held twice already, as an object and as text. */
@@ -200,7 +204,8 @@ static void hand_out(struct tool_call *call, const struct sandbox_row *sandbox,
 	show_link(call->content, item, file);
 }
 
-static void add_changed(struct json_object *result, const struct python_changes *changes)
+static void add_changed(struct json_object *result, const struct python_changes *changes,
+			struct buf *note)
 {
 	struct json_object *paths = json_object_new_array();
 	for (size_t i = 0; i < changes->count && i < PYTHON_CHANGED_MAX; i++) {
@@ -209,8 +214,14 @@ static void add_changed(struct json_object *result, const struct python_changes 
 		json_push(paths, json_new_text(path.data, path.len));
 	}
 	json_add(result, "files_changed", paths);
-	if (changes->partial || changes->count > PYTHON_CHANGED_MAX)
-		json_add_bool(result, "files_changed_partial", true);
+	if (!changes->partial && changes->count <= PYTHON_CHANGED_MAX)
+		return;
+	json_add_bool(result, "files_changed_partial", true);
+	target_note(note,
+		    "files_changed may leave some out: no more than %d are named, and of a large "
+		    "workspace not all is looked at. Write results directly into /workspace, which "
+		    "is looked at first, and pack many into one file (zipfile).",
+		    PYTHON_CHANGED_MAX);
 }
 
 /* True when any file was handed out. */
@@ -222,7 +233,7 @@ static bool add_files(struct tool_call *call, const struct python_view *view, st
 	for (; count < changes->count && changes->files[count].is_artifact; count++)
 		hand_out(call, &view->target->row, &changes->files[count], artifacts);
 	json_add(call->structured, "artifacts", artifacts);
-	add_changed(call->structured, changes);
+	add_changed(call->structured, changes, note);
 	if (count == PYTHON_ARTIFACTS_MAX && changes->count > count)
 		target_note(note,
 			    "No more than %d files are handed out at once. Pack others (zipfile), "
@@ -297,9 +308,14 @@ static void note_state(const struct python_view *view, struct buf *note)
 			    view->target->row.name);
 	else if (run->timed_out || run->cancelled)
 		target_note(note, "The session goes on: its variables and imports are kept.");
-	if (run->state == KERNEL_STATE_KEPT && view->is_new_session)
-		target_note(note, "The session ends after %lld s without a call.",
-			    (long long)view->idle_s);
+	if (run->state != KERNEL_STATE_KEPT || !view->is_new_session)
+		return;
+	target_note(note, "The session ends after %lld s without a call.", (long long)view->idle_s);
+	if (view->target->row.gives_way)
+		target_note(note,
+			    "Its files stay then until their place is needed; name %s as sandbox "
+			    "to keep them.",
+			    view->target->row.name);
 }
 
 static void note_output(const struct kernel_run *run, struct buf *note)
@@ -316,10 +332,20 @@ static void note_output(const struct kernel_run *run, struct buf *note)
 			    buf_str(&run->notes));
 }
 
+static bool missed_file(const struct kernel_run *run)
+{
+	const char *type = json_get_str(run->error, "type");
+	return type != NULL && strcmp(type, "FileNotFoundError") == 0;
+}
+
 static void note_throwaway(const struct python_view *view, bool keeps_files, struct buf *note)
 {
 	if (!view->is_throwaway)
 		return;
+	if (missed_file(&view->result->run))
+		target_note(note,
+			    "No sandbox was named, so the code ran in a new and empty one; for "
+			    "files of an earlier call name its sandbox.");
 	if (keeps_files)
 		target_note(note,
 			    "The files stay in sandbox %s for as long as their links work, or "
@@ -387,7 +413,8 @@ bool python_view_report(struct tool_call *call, const struct python_view *view)
 	note_end(view, &note);
 	note_state(view, &note);
 	note_output(run, &note);
-	show_texts(call->content, run, &note);
+	if (run->display_count > 0)
+		add_displays(result, run, &note);
 	show_images(call->content, run, &note);
 	json_add_int(result, "images", (int64_t)run->image_count);
 	bool keeps_files = add_files(call, view, &note);

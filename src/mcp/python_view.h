@@ -42,6 +42,11 @@ bool python_view_report(struct tool_call *call, const struct python_view *view);
 		L_STR("signal", "", "Signal that ended it, e.g. SIGSEGV.") "," \
 		L_BOOL("timed_out", "", "Whether its time was up.") "," \
 		L_STR("value", "", "Value of the last line, if it is an expression.") "," \
+		L_ARRAY("displays", \
+			L_RESULT(L_QUOTE("mime") "," L_QUOTE("text"), \
+				L_STR("mime", "", "text/plain, text/markdown, text/html or application/json.") "," \
+				L_STR("text", "", "What was shown.")), \
+			"Texts and tables that display() showed, in their order.") "," \
 		L_STRUCT("error", \
 			L_MEMBERS( \
 				L_STR("type", "", "Its class.") "," \

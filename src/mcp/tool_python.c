@@ -181,9 +181,10 @@ static bool enter_session(const struct tool_call *call, const struct request *re
 			session->id);
 		return err_hint(err, "Start anew with session_id new.");
 	}
-	if (wanted == NULL || strcmp(wanted, target->row.id) == 0 ||
-	    strcmp(wanted, target->row.name) == 0)
+	if (wanted == NULL)
 		return true;
+	if (strcmp(wanted, target->row.id) == 0 || strcmp(wanted, target->row.name) == 0)
+		return sandbox_stay(call->app, &target->row, err);
 	err_set(err, ERR_INVALID, "session %s is in sandbox %s, not in %.*s", session->id,
 		target->row.name, SHOWN_BYTES, wanted);
 	return err_hint(err, "Leave sandbox out, or start a session there with session_id new.");

@@ -21,30 +21,34 @@ def _stat(pid):
         return None
 
 
-def descendants():
-    """Numbers of all processes below this one that are not dead."""
-    children = {}
-    for name in os.listdir("/proc"):
-        fields = _stat(name) if name.isdigit() else None
-        if fields:
-            # A process whose first thread has ended looks like a zombie but runs on.
-            is_dead = fields[0] in (b"Z", b"X") and int(fields[17]) <= 1
-            children.setdefault(int(fields[1]), []).append((int(name), is_dead))
-    found, parents = [], [os.getpid()]
-    while parents:
-        for pid, is_dead in children.pop(parents.pop(), ()):
-            parents.append(pid)
-            if not is_dead:
-                found.append(pid)
+def stop_descendants():
+    """Stops all processes below this one, each as soon as it is seen: those that spin or fork would
+    take the time that looking at the others needs. Returns the numbers of those not dead."""
+    found, known, unknown = [], {os.getpid()}, {}
+    for pid in sorted(int(name) for name in os.listdir("/proc") if name.isdigit()):
+        fields = _stat(pid)
+        if not fields:
+            continue
+        # A process whose first thread has ended looks like a zombie but runs on.
+        is_dead = fields[0] in (b"Z", b"X") and int(fields[17]) <= 1
+        unknown.setdefault(int(fields[1]), []).append((pid, is_dead))
+        # Most are younger than their parents, but numbers begin anew at some point.
+        parents = [int(fields[1])] if int(fields[1]) in known else []
+        while parents:
+            for child, is_dead in unknown.pop(parents.pop(), ()):
+                known.add(child)
+                parents.append(child)
+                if not is_dead:
+                    _signal(child, signal.SIGSTOP)
+                    found.append(child)
     return found
 
 
-def _signal_all(pids, number):
-    for pid in pids:
-        try:
-            os.kill(pid, number)
-        except OSError:
-            pass  # it has ended meanwhile
+def _signal(pid, number):
+    try:
+        os.kill(pid, number)
+    except OSError:
+        pass  # it has ended meanwhile
 
 
 class Children:
@@ -70,7 +74,7 @@ class Children:
 
     def interrupt(self):
         if self.status is None:
-            _signal_all([self.runner], signal.SIGINT)
+            _signal(self.runner, signal.SIGINT)
 
     def kill_all(self):
         """Stops before it kills, so that nothing can be started by what is about to die."""
@@ -78,12 +82,12 @@ class Children:
         while self.reap() and time.monotonic() < until:
             before = None
             for _ in range(STOP_PASSES):
-                pids = descendants()
-                _signal_all(pids, signal.SIGSTOP)
+                pids = set(stop_descendants())
                 if pids == before:
                     break
                 before = pids
-            _signal_all(before, signal.SIGKILL)
+            for pid in before:
+                _signal(pid, signal.SIGKILL)
             time.sleep(0.001)
 
     def usage(self):

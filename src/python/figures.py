@@ -13,14 +13,41 @@ from . import cjk, images, preload
 
 PYPLOT = "matplotlib.pyplot"
 SETTINGS = "/tmp/.matplotlib"
+NAME = "matplotlibrc"
 
 
-def prepare_environment():
+def prepare():
     """For matplotlib in this process and in those that it starts."""
     os.environ.setdefault("MPLBACKEND", "Agg")
     if "MPLCONFIGDIR" not in os.environ:
         os.environ["MPLCONFIGDIR"] = SETTINGS
         preload.copy_fonts(SETTINGS)
+    if "matplotlib" in sys.modules:
+        apply_settings(sys.modules["matplotlib"])
+
+
+def apply_settings(matplotlib):
+    """Those that it would have found, had it not been imported ahead by the kernel."""
+    path = settings_file()
+    if path is None:
+        return
+    try:
+        settings = dict(matplotlib.rc_params_from_file(path, use_default_template=False))
+    except Exception as error:
+        print("%s is not used: %s" % (path, error), file=sys.stderr)
+        return
+    settings.pop("backend", None)  # the environment, which always names one, goes first
+    matplotlib.rcParams.update(settings)
+    matplotlib.rcParamsOrig.update(settings)
+
+
+def settings_file():
+    """Where matplotlib looks for it; None when it would take its own."""
+    named = os.environ.get("MATPLOTLIBRC", "")
+    config = os.environ["MPLCONFIGDIR"]
+    candidates = [NAME, named, os.path.join(named, NAME), os.path.join(config, NAME)]
+    found = [path for path in candidates if path and os.path.isfile(path)]
+    return found[0] if found else None
 
 
 def hook_pyplot(display):

@@ -43,6 +43,8 @@ def installed():
 
 
 def about_module(error, job):
+    if "backend" in str(error):
+        return "There is no screen: leave matplotlib's backend as it is; plt.show() shows figures."
     missing = (error.name or "").partition(".")[0]
     if missing == "IPython":
         return "display() is there without an import, and plots are shown by plt.show()."
@@ -63,8 +65,30 @@ def about_file(error, job):
     return "In the working directory %s there is: %s%s." % (os.getcwd(), listed, more)
 
 
+def about_permission(error, job):
+    if error.filename in job.inputs:
+        return "%s is an input, and read-only: write to a file of another name." % error.filename
+    return ""
+
+
+def about_encoding(error, job):
+    return "The text is not UTF-8: try encoding=\"gb18030\", \"latin-1\" or \"utf-16\"."
+
+
+def about_network(error, job):
+    words = ("name resolution", "not known", "unreachable")  # of the resolver and the system
+    if any(word in str(error) for word in words):
+        return (
+            "There is no internet in the sandbox, and trying again will not help. Ask the person "
+            "for the file (upload_file), or use data that installed packages bring along."
+        )
+    return ""
+
+
 def about_syntax(error, job):
     line = (error.text or "").lstrip()
+    if line.startswith("```"):
+        return "Send the code without the lines that begin with ```."
     if line[:1] in ("%", "!"):
         return "This is plain Python: there are no notebook commands that begin with % or !."
     return ""
@@ -73,6 +97,8 @@ def about_syntax(error, job):
 def about_name(error, job):
     if "'__file__'" in str(error):
         return "The code lies in no file; relative paths begin at the working directory."
+    if not job.session:
+        return "Nothing is left of earlier calls: variables last only with session_id."
     return ""
 
 
@@ -87,12 +113,17 @@ def about_input(error, job):
 
 
 def about_memory(error, job):
+    if error.__traceback__ is None:  # none of the code's lines ran: it was compiled, or shown
+        return "The code is nested too deeply for Python's parser, or the memory is used up."
     return "The sandbox's memory is used up: read or compute in parts, or use smaller types."
 
 
 TABLE = (
-    (ModuleNotFoundError, about_module),
+    (ImportError, about_module),
     (FileNotFoundError, about_file),
+    (PermissionError, about_permission),
+    (OSError, about_network),
+    (UnicodeDecodeError, about_encoding),
     (SyntaxError, about_syntax),
     (NameError, about_name),
     (RuntimeError, about_loop),

@@ -56,10 +56,12 @@ def main(options):
     idle_ms = int(options[options.index("--idle-ms") + 1])
     serve = load()
     listener = serve.take_listener()
+    cwd = os.getcwd()  # that of the code
     bare = "--bare" in options  # started by itself, see serve.py
     if not bare:
         to_background()
-    serve.Kernel(listener, idle_ms, os.path.abspath(__file__), bare).serve("--preload" in options)
+    kernel = serve.Kernel(listener, idle_ms, os.path.abspath(__file__), cwd, bare)
+    kernel.serve("--preload" in options)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """What is worth importing ahead, and how: into the kernel, from the system's directories alone.
 
-A directory of the user (PYTHONPATH, the user site) may have another version of a module.
-is_shadowed tells, so that what was imported ahead never hides what an import would find there.
+A directory of the user (that of the code, PYTHONPATH, the user site) may have another version of a
+module. is_shadowed tells, so that what was imported ahead never hides what an import would find
+there.
 """
 
 import contextlib
@@ -9,12 +10,15 @@ import functools
 import gc
 import glob
 import importlib
+import importlib.machinery
 import os
 import re
 import shutil
-import site
 import sys
+import sysconfig
 import tempfile
+
+from . import environment
 
 # Named by code, then imported ahead. The submodules are what a first plot would import.
 SLOW = {
@@ -42,6 +46,7 @@ USUAL = ("numpy", "pandas", "matplotlib", "PIL")
 
 FONTS = "/.python-fonts"  # matplotlib's list of fonts, made ahead by fonts.py
 
+_SUFFIXES = importlib.machinery.all_suffixes()
 _IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+(.+)", re.MULTILINE)
 # A pool of threads would not survive the fork, and code may want another size.
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -102,19 +107,28 @@ def import_ahead(name):
     gc.freeze()
 
 
-def user_directories():
-    """Where imports of the code look before the system's own packages, its directory aside."""
-    listed = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    return [path for path in listed if path] + [site.getusersitepackages()]
+def python_path():
+    return [path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path]
 
 
-def is_shadowed(names):
-    """Whether a directory of the user has a module of one of the names."""
-    for directory in user_directories():
-        with contextlib.suppress(OSError):
-            if any(entry.split(".")[0] in names for entry in os.listdir(directory)):
-                return True
-    return False
+def user_site():
+    home = environment.get("HOME", os.path.expanduser("~"))
+    base = environment.get("PYTHONUSERBASE", os.path.join(home, ".local"))
+    return sysconfig.get_path("purelib", "posix_user", {"userbase": base})
+
+
+def is_shadowed(names, cwd):
+    """Whether a directory where imports of the code look first has a module of one of the names."""
+    directories = [cwd] + python_path() + [user_site()]
+    return any(_has_module(path, name) for path in directories for name in names)
+
+
+def _has_module(directory, name):
+    """Asks for its files by their names: the directory may have any number of others."""
+    path = os.path.join(directory, name)
+    package = os.path.join(path, "__init__")
+    paths = [path] + ([package] if os.access(path, os.F_OK) else [])
+    return any(os.access(path + suffix, os.F_OK) for path in paths for suffix in _SUFFIXES)
 
 
 def top_names():

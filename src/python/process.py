@@ -3,26 +3,51 @@
 import atexit
 import io
 import os
+import select
 import site
 import sys
 import threading
+import time
 
-from . import preload
+from . import environment, preload
 
 
-def redirect(stdout, stderr):
-    """Makes 1 and 2 what these are, and closes them."""
-    os.dup2(stdout, 1)
-    os.dup2(stderr, 2)
-    os.close(stdout)
-    os.close(stderr)
+def redirect(*fds):
+    """Makes 0, 1 and 2 what these are, whatever the code has made of them."""
+    for number, fd in enumerate(fds):
+        os.dup2(fd, number)
+
+
+class WholeWrites(io.FileIO):
+    """Writes all that it is given: a handler of signals may cut a write short, and the pipe is
+    full at times when code has made it non-blocking."""
+
+    def write(self, data):
+        view = memoryview(data)
+        total = view.nbytes
+        written = super().write(view)
+        if written == total:
+            return total
+        view = view.cast("B")
+        done = written or 0
+        while done < total:
+            if written is None:
+                self.wait()
+            written = super().write(view[done:])
+            done += written or 0
+        return total
+
+    def wait(self):
+        poll = select.poll()
+        poll.register(self, select.POLLOUT)
+        poll.poll()
 
 
 def open_streams():
     """As with python -u: what was printed is out, however the process ends."""
     sys.stdin = sys.__stdin__ = open(0, "r", encoding="utf-8", closefd=False)
     for fd, name in ((1, "stdout"), (2, "stderr")):
-        raw = io.FileIO(fd, "w", closefd=False)
+        raw = WholeWrites(fd, "w", closefd=False)
         raw.name = "<%s>" % name
         stream = io.TextIOWrapper(raw, "utf-8", "backslashreplace", write_through=True)
         stream.mode = "w"
@@ -35,26 +60,36 @@ def flush_streams():
     for name in ("stdout", "stderr"):
         try:
             getattr(sys, name).flush()
-        except Exception:
+        except BaseException:
             pass
 
 
 def module_path(cwd):
     """sys.path as without -I, which keeps the user's directories out of the kernel."""
     system_path = list(sys.path)
-    user_site = preload.user_directories()[-1]
+    user_site = preload.user_site()
     site.addsitedir(user_site)  # with its .pth files; does nothing when it is not there
     from_user = [path for path in sys.path if path not in system_path]
     packages = [path for path in system_path if path.endswith("-packages")]
     library = [path for path in system_path if path not in packages]
-    return [cwd] + preload.user_directories()[:-1] + library + from_user + packages
+    return [cwd] + preload.python_path() + library + from_user + packages
+
+
+def adopt_environment():
+    """The sandbox's variables, and what Python has made of others before it knew them."""
+    environment.adopt()
+    site.USER_BASE = site.USER_SITE = None
+    time.tzset()
 
 
 def reseed():
-    """What numpy has drawn its numbers from is a copy of the kernel's. random does this itself."""
+    """What these have drawn numbers from is a copy of the kernel's. random does this itself."""
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random:
         numpy_random.seed()
+    sympy_random = sys.modules.get("sympy.core.random")
+    if sympy_random:
+        sympy_random.rng.seed()
 
 
 def exit_code(error):
@@ -65,7 +100,7 @@ def exit_code(error):
         return error.code & 0xFF
     try:
         print(error.code, file=sys.stderr)
-    except Exception:
+    except BaseException:
         pass
     return 1
 

@@ -15,6 +15,7 @@ DRAIN_S = 3  # for the host to read what is left; it gives up itself 5 s after t
 # Left for errors and notes when what is shown has used up the rest of the host's total.
 TOTAL_FOR_SHOWN = wire.TOTAL_MAX - 512 * 1024
 
+UNEXPLAINED = "Python ended by os._exit, or the code changed what it needs to report its end."
 FRAME_COST = 64  # bytes that a frame counts for beyond its payload, against many small ones
 
 # Stages: what has been done about the run already.
@@ -34,11 +35,13 @@ def refuse(host, reason):
 
 
 class Run:
-    def __init__(self, host, pair, children, child_signal, request):
-        self.host = host
-        self.pair = pair
-        self.children = children
-        self.child_signal = child_signal
+    def __init__(self, watcher, drain, request):
+        self.host = watcher.connection
+        self.pair = watcher.pair
+        self.children = watcher.children
+        self.child_signal = watcher.child_signal
+        self.drains = watcher.drains
+        self.drain = drain  # of this run
         self.request = request
         self.assembly = wire.Assembly()
         self.queue = []  # packets for the host; the runner waits until they are gone
@@ -67,7 +70,9 @@ class Run:
         if not session or not self.is_kept():
             self.children.kill_all()
         if self.left_out:
-            self.pass_on(wire.NOTE, wire.pack({"text": "More was shown than fits an answer."}))
+            self.note("More was shown than fits an answer.")
+        if self.is_unexplained():
+            self.note(UNEXPLAINED)
         self.pass_on(wire.END, wire.pack(self.describe_end(number, session, usage)))
         self.flush()
 
@@ -102,6 +107,9 @@ class Run:
         self.children.reap()
         if self.host.fileno() in ready:
             self.hear_host(ready[self.host.fileno()])
+        if self.host_gone and not self.drain.is_open:
+            self.drain.open()
+        self.drains.step(ready)
         self.send_queue()
         if self.listens_to_runner():
             self.read_runner()
@@ -116,6 +124,7 @@ class Run:
         if not self.host_gone:
             events = select.POLLOUT if self.queue else 0
             poll.register(self.host, events | (0 if self.host_asked else select.POLLIN))
+        self.drains.register(poll)
         # Once the runner has ended, all that matters is whether something is left to be read.
         left = 0 if self.children.status is not None and not self.queue else self.time_left()
         return dict(poll.poll(left * 1000))
@@ -182,6 +191,9 @@ class Run:
             self.left_out = True
         self.send_queue()
 
+    def note(self, sentence):
+        self.pass_on(wire.NOTE, wire.pack({"text": sentence}))
+
     def flush(self):
         """What is left for the host, when it reads."""
         self.deadline = time.monotonic() + DRAIN_S
@@ -226,6 +238,13 @@ class Run:
         status = self.children.status
         return self.timed_out or status is None or not os.WIFSIGNALED(status)
 
+    def is_unexplained(self):
+        """It ended with a code, but not with the one that the runner told last."""
+        status = self.children.status
+        if status is None or not os.WIFEXITED(status):
+            return False
+        return self.outcome is None or self.read_outcome()["code"] != os.WEXITSTATUS(status)
+
     def describe_end(self, number, session, usage_before):
         cpu_s, rss_kib = self.children.usage()
         return dict(
@@ -252,5 +271,5 @@ class Run:
         words = (self.outcome or b"exit 0").decode("ascii", "replace").split(" ")
         if len(words) != 2 or words[0] not in ("done", "exception", "exit"):
             words = ["exit", "0"]
-        code = int(words[1]) if words[1].isdigit() else 0
+        code = int(words[1]) if words[1].isdigit() and len(words[1]) <= 3 else 0
         return {"end": words[0], "code": min(code, 255)}

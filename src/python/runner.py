@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import select
 import signal
 import sys
 
@@ -12,6 +13,12 @@ from .script import Script
 
 OOM_SCORE = "500"  # when memory runs out, this process is to go and not the watcher or the kernel
 REQUEST_MAX = wire.PACKET_MAX + 1024
+FDS = 3
+# Below the watcher, which is to stop all of this when its time is up.
+NICE = 5
+
+# Functions that code may have put others in the place of, by which it would be taken for a child.
+_getpid = os.getpid
 
 
 class Job:
@@ -20,7 +27,8 @@ class Job:
     def __init__(self, data, fds):
         settings = json.loads(data[wire.TAG_SIZE :].decode("utf-8"))
         self.tag = data[: wire.TAG_SIZE]
-        self.code_fd, self.stdout, self.stderr = fds
+        # Away from 0 to 2, which the code before may have closed.
+        self.code_fd, self.stdout, self.stderr = (system.move_high(fd) for fd in fds)
         self.number = settings["run"]
         self.session = settings["session"]
         self.cwd = settings["cwd"]
@@ -36,6 +44,10 @@ class Job:
             file.seek(0)
             return file.read().decode("utf-8", "replace")
 
+    def close_streams(self):
+        os.close(self.stdout)
+        os.close(self.stderr)
+
 
 def live(pair, parent):
     """Everything that this process does. The descriptors of the watcher are closed first."""
@@ -45,6 +57,7 @@ def live(pair, parent):
     if os.getppid() != parent:
         os._exit(1)
     system.prctl(system.PR_SET_DUMPABLE, 1)
+    os.nice(NICE)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # it would lie in the workspace
     try:
         with open("/proc/self/oom_score_adj", "w") as file:
@@ -57,7 +70,9 @@ def live(pair, parent):
 class Runner:
     def __init__(self, channel):
         self.channel = channel
-        self.pid = os.getpid()
+        self.pid = _getpid()
+        self.null = system.move_high(os.open(os.devnull, os.O_RDWR))
+        self.spare = system.Spare(self.null, FDS + 1)  # one more for moving them
         self.is_prepared = False
         self.on_interrupt = signal.default_int_handler
         self.display = Display(channel)
@@ -67,19 +82,23 @@ class Runner:
 
     def serve(self):
         while True:
-            data, fds = system.receive_with(self.channel.socket, REQUEST_MAX, 3)
+            select.select([self.channel.socket], [], [])
+            self.spare.give()
+            data, fds = system.receive_with(self.channel.socket, REQUEST_MAX, FDS)
             if not data:
                 os._exit(0)  # the watcher is gone
             self.run(Job(data, fds))
 
     def run(self, job):
-        process.redirect(job.stdout, job.stderr)
+        process.redirect(self.null, job.stdout, job.stderr)
         process.open_streams()
         source = job.read_code()
+        job.close_streams()
+        self.spare.take()
         self.display.begin(job)
         self.channel.tag = job.tag
         error = self.attempt(lambda: self.do(source, job))
-        if os.getpid() != self.pid:
+        if _getpid() != self.pid:
             self.leave_as_child(error)
         if not isinstance(error, KeyboardInterrupt):
             late = self.attempt(self.display.show_open_figures)
@@ -88,8 +107,7 @@ class Runner:
         if not job.session:
             self.leave(error, end, code, job)
         process.flush_streams()
-        null = os.open(os.devnull, os.O_WRONLY)
-        process.redirect(os.dup(null), null)
+        process.redirect(self.null, self.null, self.null)
         self.channel.end(end, code)
 
     def do(self, source, job):
@@ -138,7 +156,7 @@ class Runner:
         if isinstance(error, SystemExit):
             code = process.exit_code(error)
         elif error is not None:
-            sys.excepthook(type(error), error, trace.without_driver(error.__traceback__))
+            sys.excepthook(type(error), error, trace.shortened(error.__traceback__))
             code = 1
         self.attempt(process.finish)
         process.flush_streams()
@@ -147,10 +165,11 @@ class Runner:
 
 def prepare_process(job):
     """What the first code of a process finds."""
+    process.adopt_environment()
     os.chdir(job.cwd)
     sys.argv = [""]
     sys.path[:] = process.module_path(job.cwd)
-    figures.prepare_environment()
+    figures.prepare()
     process.reseed()
     if job.guard:
         guard.install([job.cwd, job.save_dir])

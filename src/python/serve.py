@@ -12,9 +12,10 @@ import signal
 import socket
 import sys
 
-from . import preload, system, watcher
+from . import preload, run, system, watcher, wire
 
 PIPE_SIZE = 65536
+REQUEST_S = 1  # for a request that is refused: everybody else waits meanwhile
 QUIET_S = 0.3  # without a connection, before an import that takes long
 
 
@@ -28,10 +29,11 @@ def take_listener():
 
 
 class Kernel:
-    def __init__(self, listener, idle_ms, path, bare):
+    def __init__(self, listener, idle_ms, path, cwd, bare):
         self.listener = listener
         self.idle_s = idle_ms / 1000
         self.path = path
+        self.cwd = cwd
         self.bare = bare
         self.watchers = set()
         self.wanted = []
@@ -91,7 +93,7 @@ class Kernel:
 
     def accept(self):
         ahead = preload.top_names() - self.own_names
-        if ahead and preload.is_shadowed(ahead):
+        if ahead and preload.is_shadowed(ahead, self.cwd):
             self.start_anew()
         try:
             connection = self.listener.accept()[0]
@@ -101,11 +103,23 @@ class Kernel:
             try:
                 pid = os.fork()
             except OSError:
-                return  # no room for a process; the host sees that nothing was begun
+                self.refuse(connection)
+                return
             if pid > 0:
                 self.watchers.add(pid)
                 return
             self.become_watcher(connection)
+
+    def refuse(self, connection):
+        """The request is read before: one that was not makes the other end an error."""
+        connection.settimeout(REQUEST_S)
+        try:
+            _, fds = system.receive_with(connection, wire.PACKET_MAX, watcher.FDS_MAX)
+        except OSError:
+            return
+        for fd in fds:
+            os.close(fd)
+        run.refuse(connection, watcher.NO_ROOM)
 
     def become_watcher(self, connection):
         try:

@@ -31,6 +31,27 @@ def move_high(fd):
     return moved
 
 
+class Spare:
+    """Descriptors kept for what is received next, when code has used up all others."""
+
+    def __init__(self, fd, count):
+        self.count = count
+        self.fd = fd  # what they are copies of
+        self.fds = []
+        self.take()
+
+    def take(self):
+        try:
+            while len(self.fds) < self.count:
+                self.fds.append(fcntl.fcntl(self.fd, fcntl.F_DUPFD_CLOEXEC, HIGH_FD))
+        except OSError:
+            pass  # a thread of the code was faster, and keeps itself from being told
+
+    def give(self):
+        while self.fds:
+            os.close(self.fds.pop())
+
+
 def send_with(sock, data, fds):
     ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
     sock.sendmsg([data], ancillary)

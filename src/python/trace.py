@@ -14,15 +14,31 @@ HINT_MAX = 1000
 FRAMES_MAX = 2000
 
 _DRIVER = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_LIBRARY = os.path.dirname(os.__file__) + os.sep
+_LIBRARY_PARTS = ("/dist-packages/", "/site-packages/")
 
 
-def without_driver(trace):
-    """A traceback without frames of the driver, wherever they are in it."""
+def is_library(path):
+    is_standard = path.startswith((_LIBRARY, "<frozen "))
+    return is_standard or any(part in path for part in _LIBRARY_PARTS)
+
+
+def own_entries(trace):
+    """Those in the code, and the last one, which may be in a library: where it happened."""
     entries = []
     while trace is not None:
-        if not trace.tb_frame.f_code.co_filename.startswith(_DRIVER):
+        path = trace.tb_frame.f_code.co_filename
+        if not path.startswith(_DRIVER):
+            if entries and is_library(entries[-1].tb_frame.f_code.co_filename):
+                entries.pop()
             entries.append(trace)
         trace = trace.tb_next
+    return entries
+
+
+def shortened(trace):
+    """A traceback without frames of the driver, and with few of libraries."""
+    entries = own_entries(trace)
     if len(entries) > FRAMES_MAX:
         entries = entries[: FRAMES_MAX // 2] + entries[-FRAMES_MAX // 2 :]
     clean = None
@@ -39,7 +55,7 @@ def clean_all(error):
         if not isinstance(one, BaseException) or id(one) in seen:
             continue
         seen.add(id(one))
-        one.__traceback__ = without_driver(one.__traceback__)
+        one.__traceback__ = shortened(one.__traceback__)
         waiting += [one.__cause__, one.__context__]
         waiting += getattr(one, "exceptions", ())  # ExceptionGroup of Python 3.11
 
@@ -47,7 +63,7 @@ def clean_all(error):
 def message_of(error):
     try:
         return str(error)
-    except Exception:
+    except BaseException:  # methods of the code may raise anything, SystemExit too
         return "<its message could not be made>"
 
 
@@ -55,7 +71,7 @@ def format_error(error):
     try:
         clean_all(error)
         return "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    except Exception:  # it may have methods of its own, or there is no memory for it
+    except BaseException:  # as above, or there is no memory for it
         return "%s: %s\n" % (text.type_name(type(error)), message_of(error))
 
 
@@ -70,7 +86,7 @@ def describe(error, job):
         members["message"] = "interrupted; the time limit is %g s" % job.limit_s
     try:
         members["hint"] = text.cut(hints.find(error, job), HINT_MAX)[0]
-    except Exception:
+    except BaseException:
         members["hint"] = ""
     if not members["hint"]:
         del members["hint"]

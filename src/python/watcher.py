@@ -11,9 +11,16 @@ import time
 
 from . import preload, run, runner, system, wire
 from .children import Children
+from .drain import Drains
 
 REQUEST_S = 10  # the host sends it right after it has connected
 FDS_MAX = 4
+NO_ROOM = "this sandbox has no room for another process; the code was not run"
+
+LAST_WORDS = "Python ended: the code changed or closed what it needs to report (%s).\n"
+# Functions that code may have put others in the place of.
+_exit = os._exit
+_write = os.write
 
 
 class Request:
@@ -51,17 +58,25 @@ class Watcher:
         self.listener = None
         self.runs = 0
         self.children = Children()
+        self.drains = Drains()
         self.child_signal = system.ChildSignal()
         self.pair, self.runner_pair = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
     def live(self):
         system.prctl(system.PR_SET_CHILD_SUBREAPER, 1)
+        try:
+            self.serve()
+        finally:
+            self.children.kill_all()
+
+    def serve(self):
+        """All runs."""
         request = receive(self.connection)
         if not request:
             return
         self.listener = request.listener
         if not self.start_runner():
-            run.refuse(self.connection, "this sandbox has no room for another process")
+            run.refuse(self.connection, NO_ROOM)
             return
         self.do(request)
         while self.listener and self.children.status is None:
@@ -71,7 +86,6 @@ class Watcher:
             self.do(request)
         if self.listener:
             self.listener.close()
-        self.children.kill_all()
 
     def start_runner(self):
         """Before there is a tag, so that the runner gets only those of its own runs."""
@@ -91,15 +105,19 @@ class Watcher:
         try:
             self.child_signal.close()
             runner.live(system.move_high(self.runner_pair.detach()), parent)
+        except BaseException as error:
+            _write(2, (LAST_WORDS % type(error).__name__).encode("ascii", "replace"))
         finally:
-            os._exit(1)
+            _exit(1)
 
     def do(self, request):
         """One run from hand-over to end frame."""
         self.runs += 1
-        one = run.Run(self.connection, self.pair, self.children, self.child_signal, request)
+        # Without a session nobody is left who writes.
+        drain = self.drains.add([request.stdout, request.stderr] if self.listener else [])
+        one = run.Run(self, drain, request)
         one.serve(self.runs, self.listener is not None)
-        self.connection.close()
+        drain.leave_to(self.connection)
         if request.names and one.was_harmless():
             self.wish(request.names)
 
@@ -114,6 +132,7 @@ class Watcher:
         until = time.monotonic() + idle_ms / 1000
         while time.monotonic() < until:
             ready = self.wait(until)
+            self.drains.step(ready)
             self.child_signal.clear()
             self.children.reap()
             if self.children.status is not None:
@@ -133,4 +152,5 @@ class Watcher:
         poll = select.poll()
         for fd in (self.listener.fileno(), self.pair.fileno(), self.child_signal.reader):
             poll.register(fd, select.POLLIN)
+        self.drains.register(poll)
         return [fd for fd, _ in poll.poll(max(0, until - time.monotonic()) * 1000)]

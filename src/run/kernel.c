@@ -5,12 +5,16 @@
 #include "run/kernel.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "run/kernel_frame.h"
 #include "run/pipe.h"
 #include "run/sock.h"
@@ -76,6 +80,23 @@ int kernel_connect_session(const struct runtime_box *box, const char *session_id
 	char name[NAME_SIZE];
 	session_socket(name, session_id);
 	return connect_to(box, name, "the Python session", err);
+}
+
+static bool is_after(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
+}
+
+void kernel_discard(const struct runtime_box *box, const struct timespec *seen_at)
+{
+	struct stat st;
+	struct err err = ERR_INIT;
+	AUTO_FD lock = lock_open(box->run_dir_fd, KERNEL_LOCK, &err);
+	if (lock < 0 || !lock_take(lock, LOCK_EXCLUSIVE, 0, &err))
+		return;
+	if (fstatat(box->run_dir_fd, KERNEL_SOCKET, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    !is_after(&st.st_ctim, seen_at))
+		unlinkat(box->run_dir_fd, KERNEL_SOCKET, 0);
 }
 
 void kernel_end_session(const struct runtime_box *box, const char *session_id)
@@ -331,12 +352,11 @@ static bool conclude(struct talk *talk, struct err *err)
 	if (!talk->frames.ended && !run->started && talk->gone && !run->cancelled)
 		return err_set(err, ERR_LOST, "Python went away before the code was run");
 	if (!talk->frames.ended && !run->started && talk->given_up) {
-		err_set(err, ERR_BUSY,
-			"Python in the sandbox did not take the code within %d seconds; it was "
-			"not run",
-			TAKE_MS / 1000);
-		return err_hint(err, "Something in the sandbox may have stopped it. Try again; if "
-				     "it stays so, destroy the sandbox and create it anew.");
+		run->not_taken = run->duration_ms >= TAKE_MS;
+		return err_set(err, ERR_BUSY,
+			       "Python in the sandbox did not take the code within %d seconds; it "
+			       "was not run",
+			       (int)(run->duration_ms / 1000));
 	}
 	if (!talk->frames.ended)
 		run->end = KERNEL_END_LOST;

@@ -45,6 +45,8 @@
 #ifndef SPOOLBOX_RUN_KERNEL_H
 #define SPOOLBOX_RUN_KERNEL_H
 
+#include <time.h>
+
 #include "base/json.h"
 #include "base/util.h"
 #include "run/capture.h"
@@ -57,8 +59,14 @@
 #define KERNEL_DISPLAYS_MAX 64
 #define KERNEL_FILES_MAX    64
 
-/* Its socket in run/<id>; python.lock beside it is held for as long as a start takes. */
+/* Its socket in run/<id>; the lock beside it is held for as long as a start takes. */
 #define KERNEL_SOCKET "python.sock"
+#define KERNEL_LOCK   "python.lock"
+
+/* The sandbox's own variables come to the kernel under names that begin so, beside those that every
+ * command gets: LD_PRELOAD, BASH_ENV and the like have no meaning to it then. The runner gives them
+ * their names back. */
+#define KERNEL_ENV_PREFIX "SPOOLBOX_ENV_"
 
 /* Where the interpreter's side lies in every sandbox, read-only. */
 #define KERNEL_DIR_INSIDE "/.python"
@@ -142,6 +150,7 @@ struct kernel_run {
 	struct json_object *value; /* as of the frame, members checked; or NULL */
 	struct json_object *error; /* likewise */
 	bool started;              /* the code was taken over */
+	bool not_taken;            /* it was not, for as long as anybody waits for that */
 	bool left_out;             /* there was more than the limits above allow */
 	enum kernel_end end;
 	int code, signal;
@@ -175,13 +184,19 @@ int kernel_connect_session(const struct runtime_box *box, const char *session_id
  * timeout_ms. new_session_id: NULL, or make the session of that id, over a connection to the
  * kernel; the caller holds a lock for that id. A connection to a session is for that one anyhow.
  * False only when nothing was run: ERR_LOST when the other side was gone by then, ERR_BUSY when it
- * does not take the code. However the code ends, that is data. tick (may be NULL) is asked about
- * twice a second; when it returns false the end is asked for, and waited for some seconds at most.
+ * does not take the code (see run->not_taken). However the code ends, that is data. tick (may be
+ * NULL) is asked about twice a second; when it returns false the end is asked for, and waited for
+ * some seconds at most.
  */
 typedef bool kernel_tick(void *ctx);
 bool kernel_run(int fd, const struct runtime_box *box, const struct kernel_request *request,
 		const char *new_session_id, kernel_tick *tick, void *ctx, struct kernel_run *run,
 		struct err *err) MUST_USE;
+
+/* For a kernel that does not take code, since something inside stopped it, say: its socket goes, so
+ * that the next kernel_start starts another. Nothing happens when there is one already, as the
+ * socket is newer than seen_at (wall time), or when somebody starts one just now. */
+void kernel_discard(const struct runtime_box *box, const struct timespec *seen_at);
 
 /* Ends a session: its processes, and its socket file. Success when it was gone. Does not wait. */
 void kernel_end_session(const struct runtime_box *box, const char *session_id);

@@ -14,8 +14,7 @@
 #include "run/session.h"
 #include "run/sock.h"
 
-#define LOCK_NAME "python.lock"
-#define DRIVER    KERNEL_DIR_INSIDE "/kernel.py"
+#define DRIVER KERNEL_DIR_INSIDE "/kernel.py"
 
 #define START_MS 15000 /* 60 ms; this is for a machine that swaps */
 /* Longer than a start takes in the worst case: with the grace and the backstop of session.c. */
@@ -137,7 +136,7 @@ static bool take_lock(int lock, struct err *err)
 bool kernel_start(const struct runtime *runtime, const struct runtime_box *box,
 		  struct runtime_command *command, struct err *err)
 {
-	AUTO_FD lock = lock_open(box->run_dir_fd, LOCK_NAME, err);
+	AUTO_FD lock = lock_open(box->run_dir_fd, KERNEL_LOCK, err);
 	if (lock < 0)
 		return false;
 	/* While somebody starts it, the socket is his. */

@@ -13,7 +13,8 @@ static const char *const sql[] = {
 	[OLDEST] = "SELECT id FROM sandbox WHERE " IS_RESERVE
 		   " AND principal = coalesce(:principal, principal)"
 		   " AND (expires_at = 0 OR expires_at > :now) ORDER BY created_at, id LIMIT 1",
-	[TAKE] = "UPDATE sandbox SET is_reserve = 0, created_at = :now, last_used_at = :now,"
+	[TAKE] = "UPDATE sandbox SET is_reserve = 0, gives_way = 1, created_at = :now,"
+		 " last_used_at = :now,"
 		 " ttl_ms = :ttl_ms,"
 		 " expires_at = CASE WHEN :ttl_ms > 0 THEN :now + :ttl_ms ELSE 0 END,"
 		 " session_id = :session_id, ends_with_session = :ends_with_session"
@@ -63,6 +64,7 @@ int row_reserve_take(struct db *db, struct sandbox_row *row, int64_t ttl_ms, int
 	if (rc != 1)
 		return rc;
 	row->is_reserve = false;
+	row->gives_way = true;
 	row->created_at = row->last_used_at = now;
 	row->ttl_ms = ttl_ms;
 	row->expires_at = ttl_ms > 0 ? now + ttl_ms : 0;

@@ -13,8 +13,9 @@ int64_t row_reserve_count(struct db *db, struct err *err);
  * found, 0 none, -1 with err. */
 int row_reserve_oldest(struct db *db, const char *principal, int64_t now, struct sandbox_row *row,
 		       struct err *err);
-/* Makes row an ordinary sandbox that begins now, with its session_id and ends_with_session, and
- * this lifetime; row is completed. 1; 0: it is none any more; -1 with err. */
+/* Makes row an ordinary sandbox that begins now and gives way, with its session_id and
+ * ends_with_session, and this lifetime; row is completed. 1; 0: it is none any more; -1 with err.
+ */
 int row_reserve_take(struct db *db, struct sandbox_row *row, int64_t ttl_ms, int64_t now,
 		     struct err *err);
 /* live -> gone. 1; 0: it is none any more; -1 with err. */

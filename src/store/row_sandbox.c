@@ -45,7 +45,6 @@ enum statement {
 	FUTURE,
 	UNFUTURE,
 	RETAIN,
-	GIVE_WAY,
 	STAY,
 	END_WITH_SESSION,
 	SETTLED,
@@ -108,8 +107,6 @@ static const char *const sql[] = {
 		     " AND expires_at = :expires_at",
 	[RETAIN] = "UPDATE sandbox SET ends_with_session = 0"
 		   " WHERE id = :id AND state = 'live' AND ends_with_session = 1",
-	[GIVE_WAY] = "UPDATE sandbox SET gives_way = 1"
-		     " WHERE id = :id AND state = 'live' AND gives_way = 0",
 	[STAY] = "UPDATE sandbox SET gives_way = 0"
 		 " WHERE id = :id AND state = 'live' AND gives_way = 1",
 	[END_WITH_SESSION] = "UPDATE sandbox SET state = 'gone', ended_at = :now"
@@ -391,11 +388,6 @@ static int change_by_id(struct db *db, enum statement which, const char *id, str
 int row_sandbox_retain(struct db *db, const char *id, struct err *err)
 {
 	return change_by_id(db, RETAIN, id, err);
-}
-
-int row_sandbox_give_way(struct db *db, const char *id, struct err *err)
-{
-	return change_by_id(db, GIVE_WAY, id, err);
 }
 
 int row_sandbox_stay(struct db *db, const char *id, struct err *err)

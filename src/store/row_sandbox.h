@@ -35,7 +35,7 @@ struct sandbox_row {
 	char session_id[ID_LEN + 1]; /* the stdio session that made it; "": none */
 	bool ends_with_session;      /* it goes at the end of that one */
 	bool is_reserve;             /* it waits to be taken; see row_reserve.h */
-	bool gives_way;              /* it is there for the links to its files alone */
+	bool gives_way;              /* nobody named it yet: it goes when its place is needed */
 };
 
 void sandbox_row_finish(struct sandbox_row *row);
@@ -67,8 +67,7 @@ int64_t row_sandbox_count_live(struct db *db, struct err *err);
 /* Lets a live sandbox stay when its session ends. Inside a transaction of the caller: what it stays
  * for is to be decided together with this. */
 int row_sandbox_retain(struct db *db, const char *id, struct err *err);
-/* Lets a live sandbox give way when all places are taken, and makes one that does stay. */
-int row_sandbox_give_way(struct db *db, const char *id, struct err *err);
+/* Makes a live sandbox stay that gives way. */
 int row_sandbox_stay(struct db *db, const char *id, struct err *err);
 /* The end of a session for one of its sandboxes: live -> gone unless it is to stay (0). Then, when
  * what was in it is gone as well, _settled; who dies in between leaves the rest to the next look.

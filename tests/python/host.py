@@ -11,6 +11,7 @@ import functools
 import glob
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -22,6 +23,7 @@ import time
 PYTHON = os.environ.get("SPOOLBOX_TEST_PYTHON", "/usr/bin/python3")
 DRIVER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src", "python")
 USER = 65534 if os.getuid() == 0 else os.getuid()
+AS_USER = {"user": USER, "group": USER, "extra_groups": []} if os.getuid() == 0 else {}
 PACKET_MAX = 65536
 ANSWER_S = 40  # a test that takes longer has hung
 
@@ -75,12 +77,14 @@ class Call:
     def __init__(self, path, settings, code, listener=None):
         self.result = Result()
         self.begun = time.monotonic()
+        self.is_left = False
         self.socket = connect(path)
         memory = os.memfd_create("code")
         os.write(memory, code.encode("utf-8"))
         self.pipes, ends = [], []
         for _ in range(2):
             reader, writer = os.pipe()
+            os.fchown(reader, USER, -1)  # the kernel of a sandbox runs as the host's user
             self.pipes.append(reader)
             ends.append(writer)
         fds = [memory] + ends + ([listener.fileno()] if listener else [])
@@ -94,8 +98,12 @@ class Call:
 
     def read_pipe(self, which):
         """Keeps the first MiB and counts all."""
+        poll = select.poll()
+        poll.register(self.pipes[which], select.POLLIN)
         while True:
-            data = os.read(self.pipes[which], PACKET_MAX)
+            while not poll.poll(20) and not self.is_left:
+                pass
+            data = b"" if self.is_left else os.read(self.pipes[which], PACKET_MAX)
             if not data:
                 os.close(self.pipes[which])
                 return
@@ -118,6 +126,12 @@ class Call:
             if packet[1:2] == b"0":
                 self.result.add(packet[:1], payload)
                 payload = b""
+
+    def leave(self):
+        """Closes all at the end frame, whoever still holds a pipe."""
+        self.read_frames()
+        self.is_left = True
+        return self.wait()
 
     def wait(self):
         self.read_frames()
@@ -161,7 +175,8 @@ class Host:
             "MPLCONFIGDIR": self.make_settings(),
             "LANG": "C.UTF-8",
         }
-        self.environment.update(environment or {})
+        # As src/box/python.c hands a sandbox's own variables over.
+        self.environment.update({"SPOOLBOX_ENV_" + k: v for k, v in (environment or {}).items()})
         self.sessions = 0
         self.start(preload, idle_ms, limit_data)
         assert self.started.returncode == 0, self.started.stdout.decode()
@@ -193,8 +208,9 @@ class Host:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 env=self.environment,
+                cwd=self.workspace,
                 timeout=ANSWER_S,
-                **({"user": USER, "group": USER, "extra_groups": []} if os.getuid() == 0 else {}),
+                **AS_USER,
             )
 
     def call(self, code, path=None, listener=None, **settings):
@@ -285,7 +301,7 @@ def is_held(path):
         return sock.connect_ex(path) == errno.EPROTOTYPE
 
 
-def wait_until(condition, seconds=10, pause=0.02):
+def wait_until(condition, seconds=30, pause=0.02):
     """Whether it became true in time."""
     until = time.monotonic() + seconds
     while not condition():

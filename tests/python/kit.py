@@ -7,6 +7,7 @@ import host
 HAS_NUMPY = host.has_module("numpy")
 HAS_PANDAS = host.has_module("pandas")
 HAS_MATPLOTLIB = host.has_module("matplotlib")
+HAS_SYMPY = host.has_module("sympy")
 HAS_PILLOW = host.has_module("PIL")
 
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import time
 import unittest
 
@@ -30,6 +31,51 @@ class Sessions(KernelTest):
         self.check("import os, sys\nos.mkdir('deep')\nos.chdir('deep')\nsys.stdout.close()")
         result = self.check("print(os.path.basename(os.getcwd()))")
         self.assertEqual(result.stdout, "deep\n")
+
+    def test_closed_standard_descriptors_are_there_again(self):
+        for closed in ("0", "1", "2", "0, 1, 2"):
+            self.check("import os, sys\nfor fd in (%s,): os.close(fd)" % closed)
+            code = "print('out')\nprint('err', file=sys.stderr)\nsys.stdin.read()"
+            result = self.check(code, "''")
+            self.assertEqual((result.stdout, result.stderr), ("out\n", "err\n"))
+
+    def test_code_that_keeps_every_descriptor_keeps_its_session(self):
+        self.check(
+            "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (300, 300))\nfiles = []\n"
+            "try:\n    while True: files.append(open('/dev/null'))\nexcept OSError: pass"
+        )
+        for _ in range(3):
+            result = self.check("print(len(files))")
+            self.assertGreater(int(result.stdout), 200)
+        self.check("files.clear()\nopen('/dev/null').read()", "''")
+
+    def test_a_changed_getpid_does_not_end_it(self):
+        self.check("import os\nos.getpid = lambda: 1\nx = 1")
+        self.check("x", "1")
+
+    def test_children_go_on_and_their_output_between_the_runs_is_dropped(self):
+        """More of it than a pipe holds, to each of the two."""
+        command = "read line; seq 100000 && seq 100000 >&2 && touch written; read line"
+        call = self.session.call(
+            "import os, subprocess\n"
+            "child = subprocess.Popen([\"sh\", \"-c\", %r], stdin=subprocess.PIPE)" % command
+        )
+        self.check_done(call.leave(), state="kept")
+        self.assertEqual(call.result.stdout, "")
+        # Once while code runs, once between two runs.
+        self.check("child.stdin.write(b'\\n')\nchild.stdin.flush()")
+        written = os.path.join(self.host.workspace, "written")
+        self.assertTrue(host.wait_until(lambda: os.path.exists(written)))
+        self.check("child.poll()\nchild.communicate()\nchild.returncode", "1")
+
+    def test_a_child_may_write_to_an_old_pipe_while_code_waits_for_it(self):
+        call = self.session.call(
+            "import subprocess\n"
+            "child = subprocess.Popen(['sh', '-c', 'read line; seq 100000'], stdin=subprocess.PIPE)"
+        )
+        self.check_done(call.leave(), state="kept")
+        result = self.check("child.communicate()\nchild.returncode", "0")
+        self.assertEqual(result.stdout, "")
 
     def test_tracebacks_name_the_run(self):
         self.check("def f(x):\n    return 1 / x")
@@ -112,6 +158,22 @@ class Sessions(KernelTest):
         self.check("x = 1")
         host.connect(self.session.path).close()
         self.check("x", "1")
+
+    def test_a_host_that_has_gone_before_the_code_begins_does_no_harm(self):
+        self.check("import os\nx = os.getppid()")
+        watcher = int(self.session.run("x").text)
+        self.signal(watcher, signal.SIGSTOP)
+        call = self.session.call("x = 2")
+        call.is_left = True
+        call.socket.close()
+        for thread in call.threads:
+            thread.join()
+        self.signal(watcher, signal.SIGCONT)
+        self.check("x", str(watcher))
+
+    def signal(self, pid, number):
+        program = "import os\nos.kill(%d, %d)" % (pid, number)
+        subprocess.run([host.PYTHON, "-c", program], check=True, **host.AS_USER)
 
     def test_a_runner_that_dies_between_runs_ends_the_session(self):
         result = self.session.run("import os\nos.getpid()")

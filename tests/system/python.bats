@@ -167,6 +167,25 @@ print('last')" '{"timeout_ms":60000}')
 	equal "$(jq -r '.content[] | select(.type == "image").data' <<<"$result" | sort -u | wc -l)" 3
 }
 
+@test "python: what display() shows is data, in its order" {
+	result=$(python $'display("one")\nprint("between")\ndisplay({"two": 2})\n3')
+	equal "$(field '[.displays[].text] | join("|")' "$result")" "one|{'two': 2}"
+	equal "$(field .value "$result")" 3
+}
+
+@test "python: a script in the background draws the same letters" {
+	need_module matplotlib
+	fc-list :lang=ko | grep -q . || skip_or_fail "no font with Korean letters is installed"
+	for ((i = 0; i < 100; i++)); do
+		[ ! -f "$SPOOL/fonts/matplotlibrc" ] || break
+		sleep 0.1
+	done
+	result=$(run_in script $'cat > plot.py <<X\nimport matplotlib.pyplot as plt\nplt.title("中文标签 日本語 한국어")\nplt.savefig("plot.png")\nX\npython3 -W error plot.py && file -b --mime-type plot.png || ls')
+	equal "$(field .stderr "$result")" ""
+	equal "$(field .exit_code "$result")" 0
+	contains "$(field .stdout "$result")" png
+}
+
 @test "python: twenty large figures fit into the limit, and the full size is a file" {
 	need_module matplotlib
 	result=$(python_blocks $'import matplotlib.pyplot as plt, numpy as np\nfor i in range(20):\n    plt.figure(figsize=(40, 30), dpi=100)\n    plt.imshow(np.random.default_rng(i).random((300, 400)))\n    plt.title(f"figure {i}")' '{"timeout_ms":60000}')
@@ -215,6 +234,16 @@ print(*Image.open(io.BytesIO(sys.stdin.buffer.read())).size)')" "4000 3000"
 
 # --- one call is a world of its own ----------------------------------------------------------
 
+@test "python: variables of the sandbox reach the code, and run nothing where Python is started" {
+	env='{"BASH_ENV":"/workspace/b.sh","ENV":"/workspace/b.sh","PYTHONPATH":"/workspace/lib","WORD":"x y"}'
+	call create_sandbox "{\"sandbox\":\"vars\",\"env\":$env}" >/dev/null
+	call write_text '{"sandbox":"vars","path":"b.sh","content":"touch /workspace/ran\n"}' >/dev/null
+	call write_text '{"sandbox":"vars","path":"lib/own.py","content":"x = 42\n"}' >/dev/null
+	code=$'import os, own\nos.path.exists("ran"), own.x, os.environ["WORD"], os.environ["HOME"], "SPOOLBOX_ENV_WORD" in os.environ'
+	equal "$(field .value "$(python "$code" '{"sandbox":"vars"}')")" "(False, 42, 'x y', '/workspace', False)"
+	equal "$(field .stdout "$(python 'import subprocess; subprocess.run(["bash", "-c", "ls ran"])' '{"sandbox":"vars"}')")" ran
+}
+
 @test "python: nothing of a call without a name is seen by a later one" {
 	python $'import os, subprocess\nleft = 1\nopen("file.dat", "w").write("x"); open("/tmp/file.dat", "w").write("x"); open("/dev/shm/file.dat", "w").write("x")\nos.environ["LEFT"] = "1"\nsubprocess.Popen(["sleep", "44.44"], start_new_session=True)' >/dev/null
 	result=$(python $'import os, glob\nprint(os.listdir("."), glob.glob("/tmp/file*"), glob.glob("/dev/shm/*"), "LEFT" in os.environ, "left" in globals())\ndef cmdline(path):\n    try: return open(path, "rb").read()\n    except OSError: return b""\nprint(any(b"44.44" in cmdline(path) for path in glob.glob("/proc/[0-9]*/cmdline")))')
@@ -226,6 +255,7 @@ print(*Image.open(io.BytesIO(sys.stdin.buffer.read())).size)')" "4000 3000"
 	id=$(reserve_ids)
 	result=$(python 'open("x.txt", "w").write("1")')
 	equal "$(field .sandbox_id "$result")" "$id"
+	contains "$(field .note "$(python 'open("x.txt")')")" "name its sandbox"
 	wait_for_reserve
 	not equal "$(reserve_ids)" "$id" 2>/dev/null
 	equal "$(call list_sandboxes '{}' | jq --arg id "$(reserve_ids)" '[.. | strings | select(. == $id)] | length')" 0
@@ -259,6 +289,17 @@ wait_for_reserve() {
 	equal "$(field .value "$(in_session "$id" 'import sys; sys.exit(5) if x == 0 else x')")" 40
 	equal "$(field '"\(.exit_code) \(.state_preserved)"' "$(in_session "$id" 'sys.exit(5)')")" "5 true"
 	equal "$(field .value "$(in_session "$id" x)")" 40
+}
+
+@test "python: children of a session write on between its runs, and nobody reads it" {
+	id=$(new_session $'import subprocess\nchild = subprocess.Popen(["sh", "-c", "sleep 0.3; seq 100000 && touch written; exec sleep 60"])')
+	for ((i = 0; i < 100; i++)); do
+		result=$(in_session "$id" 'import os; os.path.exists("written"), child.poll()')
+		equal "$(field .stdout "$result")" ""
+		[ "$(field .value "$result")" != "(True, None)" ] || return 0
+		sleep 0.1
+	done
+	return 1
 }
 
 @test "python: at the timeout an interrupt keeps a session's state" {

@@ -470,7 +470,7 @@ TEST(code_that_is_not_taken_over_in_time_is_not_run_later_either)
 	clock_use(&fast_clock);
 	bool ok = run_on(fd, "open('late', 'w')", NULL, NULL);
 	clock_use(NULL);
-	ck_assert(!ok);
+	ck_assert(!ok && run.not_taken);
 	ck_assert_int_eq(err.code, ERR_BUSY);
 	ck_assert_ptr_nonnull(strstr(err.msg, "was not run"));
 	kit_expect(&kit, go_on, "");
@@ -478,6 +478,39 @@ TEST(code_that_is_not_taken_over_in_time_is_not_run_later_either)
 	expect("print(1)", KERNEL_END_DONE, "1\n");
 	ck_assert_int_eq(settle_inside(1), 1);
 	kit_expect(&kit, "ls late 2>/dev/null || echo none", "none\n");
+	end();
+}
+TEST_END
+
+static bool has_socket(void)
+{
+	return faccessat(kit.box.run_dir_fd, KERNEL_SOCKET, F_OK, 0) == 0;
+}
+
+TEST(a_kernel_that_is_discarded_is_replaced_and_a_newer_one_is_not_discarded)
+{
+	begin();
+	struct timespec before = {1, 0}, now;
+	kernel_discard(&kit.box, &before);
+	ck_assert(has_socket());
+	clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	/* Whoever starts one holds the lock. */
+	int lock = lock_open(kit.box.run_dir_fd, KERNEL_LOCK, &err);
+	ck_ok(lock_take(lock, LOCK_EXCLUSIVE, 0, &err), err);
+	kernel_discard(&kit.box, &now);
+	ck_assert(has_socket());
+	close(lock);
+	kernel_discard(&kit.box, &now);
+	ck_assert(!has_socket());
+	kernel_discard(&kit.box, &now);
+	ck_assert_int_eq(kernel_connect(&kit.box, &err), -1);
+	ck_assert_int_eq(err.code, ERR_LOST);
+	clock_sleep_ms(20);
+	ck_ok(start_kernel(), err);
+	ck_assert_int_eq(settle_inside(2), 2);
+	/* Another who waited for the first one. */
+	kernel_discard(&kit.box, &now);
+	expect("print('again')", KERNEL_END_DONE, "again\n");
 	end();
 }
 TEST_END
@@ -526,6 +559,7 @@ int main(int argc, char **argv)
 		a_start_that_hangs_or_is_lost_is_told_for_what_it_is,
 		a_start_of_somebody_else_is_not_waited_for_for_ever,
 		code_that_is_not_taken_over_in_time_is_not_run_later_either,
+		a_kernel_that_is_discarded_is_replaced_and_a_newer_one_is_not_discarded,
 		the_python_side_is_there_and_cannot_be_changed,
 		without_the_python_side_sandboxes_do_all_the_rest,
 	};

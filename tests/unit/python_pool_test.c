@@ -6,6 +6,7 @@
 #include "box/python_pool.h"
 #include "box/stdio_session.h"
 #include "run/kernel.h"
+#include "store/row_python.h"
 #include "store/row_reserve.h"
 
 #define TTL_MS 600000
@@ -302,7 +303,7 @@ TEST(two_reserves_are_made_after_an_answer_and_the_others_after_the_next)
 	take_any();
 	python_pool_settle(&app);
 	ck_assert_int_eq(reserves(), 2);
-	AUTO_SANDBOX_ROW row = take();
+	take_any();
 	python_pool_settle(&app);
 	ck_assert_int_eq(reserves(), 3);
 	teardown();
@@ -501,7 +502,16 @@ TEST(a_reserve_outlives_a_stdio_session_and_one_that_was_taken_in_it_does_not)
 }
 TEST_END
 
-/* --- those that are there for links alone --------------------------------------------------- */
+/* --- those that nobody named ---------------------------------------------------------------- */
+
+/* As if it had not been used for so much longer. */
+static void let_pass(const struct sandbox_row *row, int64_t age_ms)
+{
+	AUTO_FREE char *sql =
+		xasprintf("UPDATE sandbox SET last_used_at = last_used_at - %lld WHERE id = '%s'",
+			  (long long)age_ms, row->id);
+	kit_sql(sql);
+}
 
 /* Takes one and gives it back with files that were handed out; it was used so long ago. */
 static struct sandbox_row leave(int64_t age_ms)
@@ -509,10 +519,7 @@ static struct sandbox_row leave(int64_t age_ms)
 	struct sandbox_row row = take();
 	python_pool_release(&app, &row, true);
 	python_pool_settle(&app);
-	AUTO_FREE char *sql =
-		xasprintf("UPDATE sandbox SET last_used_at = last_used_at - %lld WHERE id = '%s'",
-			  (long long)age_ms, row.id);
-	kit_sql(sql);
+	let_pass(&row, age_ms);
 	return row;
 }
 
@@ -541,7 +548,7 @@ TEST(what_is_there_for_links_gives_way_by_its_last_use_but_not_at_once)
 	begin();
 	conf.python_warm = 0;
 	conf.max_sandboxes = 3;
-	AUTO_SANDBOX_ROW second = leave(70000), first = leave(90000), fresh = leave(50000);
+	AUTO_SANDBOX_ROW second = leave(70000), first = leave(90000), fresh = leave(6000);
 	ck_assert_int_eq(make("one"), ERR_NONE);
 	ck_assert_int_eq(state_of(first.id), SANDBOX_GONE);
 	ck_assert(!kit_exists("data", first.files_id, "") && !kit_exists("run", first.id, ""));
@@ -551,6 +558,95 @@ TEST(what_is_there_for_links_gives_way_by_its_last_use_but_not_at_once)
 	ck_assert_int_eq(make("three"), ERR_QUOTA);
 	ck_assert_int_eq(state_of(fresh.id), SANDBOX_LIVE);
 	ck_assert_int_eq(live(), 3);
+	teardown();
+}
+TEST_END
+
+TEST(one_whose_worker_was_killed_gives_way_and_one_that_runs_code_does_not)
+{
+	begin();
+	struct err err = ERR_INIT;
+	conf.max_sandboxes = 2;
+	conf.python_warm = 0;
+	AUTO_SANDBOX_ROW fresh = take();
+	conf.python_warm = 1;
+	ck_assert_int_eq(settle_one(0), 1);
+	conf.python_warm = 0;
+	AUTO_SANDBOX_ROW ready = take();
+	ck_assert(fresh.gives_way && ready.gives_way && is_up(&ready));
+	/* Between its taking and its entering nothing holds it. */
+	ck_assert_int_eq(make("one"), ERR_QUOTA);
+	AUTO_SANDBOX_USE use = SANDBOX_USE_INIT, other = SANDBOX_USE_INIT;
+	ck_ok(sandbox_enter(&app, &fresh, &use, &err), err);
+	ck_ok(sandbox_enter(&app, &ready, &other, &err), err);
+	let_pass(&fresh, 80000);
+	let_pass(&ready, 90000);
+	ck_assert_int_eq(make("one"), ERR_QUOTA);
+	sandbox_leave(&other); /* as the end of a process does */
+	ck_assert_int_eq(make("one"), ERR_NONE);
+	ck_assert_int_eq(state_of(ready.id), SANDBOX_GONE);
+	ck_assert(!is_up(&ready) && !kit_exists("run", ready.id, ""));
+	ck_assert_int_eq(make("two"), ERR_QUOTA);
+	sandbox_leave(&use);
+	ck_assert_int_eq(make("two"), ERR_NONE);
+	ck_assert_int_eq(state_of(fresh.id), SANDBOX_GONE);
+	teardown();
+}
+TEST_END
+
+static void add_session(const struct sandbox_row *row, struct python_row *session)
+{
+	struct err err = ERR_INIT;
+	int64_t now = clock_wall_ms();
+	*session = (struct python_row){.created_at = now, .last_used_at = now};
+	id_make(session->id);
+	memcpy(session->sandbox_id, row->id, sizeof(session->sandbox_id));
+	ck_assert_int_eq(row_python_insert(app.db, session, ALICE, &err), 1);
+}
+
+TEST(one_with_a_session_gives_way_when_the_session_is_over_unless_somebody_named_it)
+{
+	begin();
+	struct err err = ERR_INIT;
+	struct python_row ended, idle, unnamed;
+	bool created;
+	conf.python_warm = 0;
+	conf.max_sandboxes = 3;
+	AUTO_SANDBOX_ROW first = take(), second = take(), named = take(), found = {0};
+	add_session(&first, &ended);
+	add_session(&second, &idle);
+	add_session(&named, &unnamed);
+	let_pass(&first, 90000);
+	let_pass(&second, 80000);
+	let_pass(&named, 99000);
+	ck_assert_int_eq(make("one"), ERR_QUOTA);
+	ck_ok(sandbox_ensure(&app, ALICE, named.name, &found, &created, &err), err);
+	ck_assert_int_eq(row_python_end(app.db, unnamed.id, PYTHON_WHY_IDLE, 1, &err), 1);
+	ck_assert_int_eq(row_python_end(app.db, ended.id, PYTHON_WHY_IDLE, 1, &err), 1);
+	ck_assert_int_eq(make("one"), ERR_NONE);
+	ck_assert_int_eq(state_of(first.id), SANDBOX_GONE);
+	ck_assert_int_eq(make("two"), ERR_QUOTA);
+	/* No pass of the reaper is needed. */
+	ck_assert_int_eq(row_python_touch(app.db, idle.id, clock_wall_ms() - 301000, &err), 1);
+	ck_assert_int_eq(make("two"), ERR_NONE);
+	ck_assert_int_eq(state_of(second.id), SANDBOX_GONE);
+	ck_assert_int_eq(state_of(named.id), SANDBOX_LIVE);
+	ck_assert_int_eq(make("three"), ERR_QUOTA);
+	teardown();
+}
+TEST_END
+
+TEST(one_that_somebody_named_while_its_code_ran_stays_with_its_files)
+{
+	begin();
+	struct err err = ERR_INIT;
+	bool created;
+	conf.python_warm = 0;
+	AUTO_SANDBOX_ROW row = take(), found = {0};
+	ck_ok(sandbox_ensure(&app, ALICE, row.name, &found, &created, &err), err);
+	python_pool_release(&app, &row, true);
+	python_pool_settle(&app);
+	ck_assert(!gives_way(row.id));
 	teardown();
 }
 TEST_END
@@ -650,7 +746,12 @@ TEST(one_that_was_destroyed_before_it_is_given_back_stays_so)
 	python_pool_release(&app, &row, true);
 	python_pool_settle(&app);
 	ck_assert_int_eq(state_of(row.id), SANDBOX_KEPT);
-	ck_assert(!gives_way(row.id) && kit_exists("data", row.files_id, "/workspace"));
+	ck_assert(kit_exists("data", row.files_id, "/workspace"));
+	/* Whoever goes on with the files named them. */
+	conf.max_sandboxes = 1;
+	ck_assert_int_eq(make(row.name), ERR_NONE);
+	kit_sql("UPDATE sandbox SET last_used_at = last_used_at - 90000");
+	ck_assert_int_eq(make("one"), ERR_QUOTA);
 	teardown();
 }
 TEST_END
@@ -748,6 +849,9 @@ int main(void)
 		a_reserve_that_is_taken_while_it_is_made_ready_is_replaced,
 		a_reserve_outlives_a_stdio_session_and_one_that_was_taken_in_it_does_not,
 		what_is_there_for_links_gives_way_by_its_last_use_but_not_at_once,
+		one_whose_worker_was_killed_gives_way_and_one_that_runs_code_does_not,
+		one_with_a_session_gives_way_when_the_session_is_over_unless_somebody_named_it,
+		one_that_somebody_named_while_its_code_ran_stays_with_its_files,
 		reserves_give_way_first_and_make_nothing_give_way,
 		who_changes_something_in_it_makes_it_stay_and_who_reads_does_not,
 		asking_for_it_as_a_sandbox_makes_it_stay,

@@ -219,6 +219,52 @@ TEST(a_kernel_that_takes_no_code_is_not_tried_for_ever_and_the_code_did_not_run)
 }
 TEST_END
 
+/* Monotonic time that goes a thousand times as fast. */
+static int64_t mono_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int64_t fast_ms(void)
+{
+	return 1000 * mono_ms();
+}
+
+static int64_t wall_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static const struct clock_source fast_clock = {
+	.wall_ms = wall_ms, .mono_ms = fast_ms, .boot_ms = mono_ms, .boot_id = ""};
+
+TEST(a_kernel_that_was_stopped_is_replaced_by_the_next_call)
+{
+	struct err err = ERR_INIT;
+	struct python_options options = options_of("open('ran', 'w')");
+	setup();
+	expect("print(1)", "1\n");
+	shell("pkill -STOP -f /.python/kernel.py");
+	AUTO_PYTHON_RESULT result;
+	clock_use(&fast_clock);
+	bool ok = python_run(&app, &sandbox, &use, &options, NULL, NULL, NULL, &result, &err);
+	clock_use(NULL);
+	ck_assert(!ok);
+	ck_assert_int_eq(err.code, ERR_BUSY);
+	ck_assert_ptr_nonnull(strstr(err.hint, "Python is started anew"));
+	expect("print(2)", "2\n");
+	/* The old one finds nobody to run anything for. */
+	shell("pkill -CONT -f /.python/kernel.py");
+	expect("print(3)", "3\n");
+	ck_assert(!is_in_workspace("ran"));
+	teardown();
+}
+TEST_END
+
 TEST(a_run_renews_the_lifetime_of_its_sandbox)
 {
 	setup();
@@ -311,6 +357,33 @@ TEST(many_changes_are_cut_and_artifacts_are_not_lost_among_them)
 }
 TEST_END
 
+TEST(the_workspace_itself_is_looked_at_first_however_many_files_it_has)
+{
+	setup();
+	AUTO_PYTHON_RESULT plot, many, below;
+	expect("for i in range(1500): open('%04d.csv' % i, 'w').close()", "");
+	clock_sleep_ms(50);
+	run("open('plot.png', 'w').close()\nopen('0100.csv', 'w').close()", &plot);
+	ck_assert_str_eq(changes_of(&plot), "0100.csv! plot.png!");
+	ck_assert(!plot.changes.partial);
+	clock_sleep_ms(50);
+	run("for i in range(5000): open('%04d.bin' % i, 'w').close()\n"
+	    "open('plot.png', 'w').close()\n",
+	    &many);
+	ck_assert(many.changes.partial);
+	ck_assert_int_eq(many.changes.count, 1 + PYTHON_CHANGED_MAX);
+	ck_assert(many.changes.files[0].is_artifact);
+	ck_assert_str_eq(many.changes.files[0].path, "plot.png");
+	/* Of too many entries at the top, what is below is not known. */
+	clock_sleep_ms(50);
+	run("import os\nos.mkdir('d')\nopen('d/a.png', 'w').close()\nopen('b.png', 'w').close()",
+	    &below);
+	ck_assert_str_eq(changes_of(&below), "b.png!");
+	ck_assert(below.changes.partial);
+	teardown();
+}
+TEST_END
+
 TEST(a_tree_that_is_too_large_to_look_at_all_of_it_is_said_to_be)
 {
 	setup();
@@ -324,7 +397,9 @@ TEST(a_tree_that_is_too_large_to_look_at_all_of_it_is_said_to_be)
 	ck_assert_msg(result.run.end == KERNEL_END_DONE, "%s",
 		      result.run.error == NULL ? "" : json_text(result.run.error, NULL));
 	ck_assert(result.changes.partial);
-	ck_assert_int_eq(result.changes.count, PYTHON_CHANGED_MAX);
+	ck_assert_int_eq(result.changes.count, 1 + PYTHON_CHANGED_MAX);
+	ck_assert(result.changes.files[0].is_artifact);
+	ck_assert_str_eq(result.changes.files[0].path, "zz.png");
 	teardown();
 }
 TEST_END
@@ -663,6 +738,29 @@ TEST(a_second_run_of_a_session_is_busy_and_a_worker_that_dies_leaves_the_session
 }
 TEST_END
 
+TEST(a_session_that_was_stopped_is_busy_and_goes_on_afterwards)
+{
+	setup();
+	struct err err = ERR_INIT;
+	AUTO_PYTHON_RESULT result;
+	char id[ID_LEN + 1];
+	new_session("x = 5", id);
+	struct python_row session = find(id);
+	struct python_options options = options_of("x = 6");
+	shell("pkill -STOP -f /.python/kernel.py");
+	clock_use(&fast_clock);
+	bool ok = python_run_in(&app, &session, &sandbox, &use, &options, NULL, NULL, NULL, &result,
+				&err);
+	clock_use(NULL);
+	ck_assert(!ok);
+	ck_assert_int_eq(err.code, ERR_BUSY);
+	ck_assert_ptr_nonnull(strstr(err.hint, "session_id \"new\" and sandbox \"work\""));
+	shell("pkill -CONT -f /.python/kernel.py");
+	expect_in(id, "print(x)", "5\n");
+	teardown();
+}
+TEST_END
+
 TEST(a_timeout_is_an_interrupt_first_and_the_session_goes_on)
 {
 	setup();
@@ -857,10 +955,12 @@ int main(int argc, char **argv)
 		code_runs_in_the_workspace_and_starts_what_it_needs,
 		a_sandbox_or_a_kernel_that_went_down_is_started_again,
 		a_kernel_that_takes_no_code_is_not_tried_for_ever_and_the_code_did_not_run,
+		a_kernel_that_was_stopped_is_replaced_by_the_next_call,
 		a_run_renews_the_lifetime_of_its_sandbox,
 		files_that_were_made_or_changed_are_found_and_those_of_before_are_not,
 		which_files_are_handed_out_is_a_setting,
 		many_changes_are_cut_and_artifacts_are_not_lost_among_them,
+		the_workspace_itself_is_looked_at_first_however_many_files_it_has,
 		a_tree_that_is_too_large_to_look_at_all_of_it_is_said_to_be,
 		what_the_kernel_names_is_believed_only_as_far_as_it_is_a_file_of_the_workspace,
 		inputs_of_the_same_sandbox_stay_where_they_are_and_others_are_copied_for_reading,
@@ -870,6 +970,7 @@ int main(int argc, char **argv)
 		a_session_keeps_its_variables_and_two_do_not_share_them,
 		a_session_that_is_unknown_or_anothers_is_not_found_and_not_made,
 		a_second_run_of_a_session_is_busy_and_a_worker_that_dies_leaves_the_session_usable,
+		a_session_that_was_stopped_is_busy_and_goes_on_afterwards,
 		a_timeout_is_an_interrupt_first_and_the_session_goes_on,
 		a_session_that_its_code_ended_says_so_afterwards,
 		a_new_session_that_ends_with_its_first_run_has_no_id,

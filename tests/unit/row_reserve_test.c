@@ -82,7 +82,7 @@ TEST(one_that_is_taken_is_an_ordinary_sandbox_that_begins_now)
 	ck_assert_int_eq(row_reserve_end(db, row.id, 1600, &err), 0);
 	AUTO_SANDBOX_ROW got = {0};
 	ck_assert_int_eq(row_sandbox_by_name(db, "alice", "calm-otter", &got, &err), 1);
-	ck_assert(!row.is_reserve && !got.is_reserve);
+	ck_assert(!row.is_reserve && !got.is_reserve && row.gives_way && got.gives_way);
 	ck_assert_int_eq(got.created_at, 1500);
 	ck_assert_int_eq(got.last_used_at, 1500);
 	ck_assert_int_eq(got.ttl_ms, 500);

@@ -502,12 +502,11 @@ TEST(one_that_gives_way_does_so_by_its_last_use_until_somebody_lets_it_stay)
 	for (int i = 0; i < 3; i++) {
 		rows[i] = kit_row(ALICE, (char *[]){NAME("a"), NAME("b"), NAME("c")}[i]);
 		rows[i].last_used_at = 3000 - i * 1000;
+		rows[i].gives_way = true;
 		insert_ok(&rows[i]);
 	}
-	ck_assert(gives_way(9000, ""));
-	for (int i = 0; i < 3; i++)
-		ck_assert_int_eq(row_sandbox_give_way(db, rows[i].id, &err), 1);
-	ck_assert_int_eq(row_sandbox_give_way(db, rows[0].id, &err), 0);
+	struct sandbox_row stays = kit_row(ALICE, NAME("stays"));
+	insert_ok(&stays);
 	ck_assert(gives_way(9000, "cba") && gives_way(2000, "cb") && gives_way(999, ""));
 	ck_assert_int_eq(row_sandbox_stay(db, rows[1].id, &err), 1);
 	ck_assert_int_eq(row_sandbox_stay(db, rows[1].id, &err), 0);
@@ -521,13 +520,13 @@ TEST(one_that_is_not_live_neither_gives_way_nor_stays)
 	setup();
 	struct err err = ERR_INIT;
 	struct sandbox_row gone = kit_row(ALICE, NAME("gone")), kept = kit_row(ALICE, NAME("kept"));
+	gone.gives_way = kept.gives_way = true;
 	insert_ok(&gone);
 	insert_ok(&kept);
 	ck_assert_int_eq(row_sandbox_move(db, gone.id, SANDBOX_LIVE, SANDBOX_GONE, 2000, &err), 1);
-	ck_assert_int_eq(row_sandbox_give_way(db, gone.id, &err), 0);
-	ck_assert_int_eq(row_sandbox_give_way(db, kept.id, &err), 1);
 	ck_assert_int_eq(row_sandbox_move(db, kept.id, SANDBOX_LIVE, SANDBOX_KEPT, 2000, &err), 1);
 	ck_assert(gives_way(9000, ""));
+	ck_assert_int_eq(row_sandbox_stay(db, gone.id, &err), 0);
 	ck_assert_int_eq(row_sandbox_stay(db, kept.id, &err), 0);
 	teardown();
 }

@@ -231,6 +231,19 @@ __attribute__((format(printf, 2, 3))) static inline bool kit_call(const struct t
 #define kit_message_has(part) \
 	ck_assert_msg(strstr(err_message(&kit.err), part) != NULL, "%s", err_message(&kit.err))
 
+/* As if nobody had named the sandbox yet. */
+static inline void kit_let_give_way(const char *id)
+{
+	sqlite3 *handle;
+	char *sql = xasprintf("UPDATE sandbox SET gives_way = 1 WHERE id = '%s'", id);
+	ck_assert_int_eq(sqlite3_open(kit.conf.state_db, &handle), SQLITE_OK);
+	sqlite3_busy_timeout(handle, 5000);
+	ck_assert_int_eq(sqlite3_exec(handle, sql, NULL, NULL, NULL), SQLITE_OK);
+	ck_assert_int_eq(sqlite3_changes(handle), 1);
+	sqlite3_close(handle);
+	free(sql);
+}
+
 static inline const char *kit_str(const char *key)
 {
 	const char *text = json_get_str(kit.call.structured, key);

@@ -154,7 +154,8 @@ bool python_pool_take(struct app *app, const char *principal, int64_t ttl_ms,
 	bool created;
 	played.taken++;
 	played.ttl_ms = ttl_ms;
-	return sandbox_create(app, principal, &(struct sandbox_options){.ttl_ms = ttl_ms}, row,
+	return sandbox_create(app, principal,
+			      &(struct sandbox_options){.ttl_ms = ttl_ms, .gives_way = true}, row,
 			      &created, err);
 }
 
@@ -356,17 +357,41 @@ TEST(a_sandbox_that_gives_way_stays_for_code_in_it_and_not_for_a_copy_of_its_fil
 		"{'code':'1','sandbox':'work'}",
 		"{'code':'1','sandbox':'work','files':['a.csv']}",
 		"{'code':'1','sandbox':'work','session_id':'new'}",
+		"{'code':'1','sandbox':'work','session_id':'" SESSION "'}",
 	};
 	open_all();
-	struct err err = ERR_INIT;
 	make_box("work", "a.csv");
 	for (size_t i = 0; i < ARRAY_LEN(inside); i++) {
-		ck_assert_int_eq(row_sandbox_give_way(kit.app.db, played.session_box, &err), 1);
+		kit_let_give_way(played.session_box);
 		kit_ok(&tool_execute_python, "{'code':'1','files':['spoolbox://work/a.csv']}");
 		ck_assert(box_gives_way());
 		kit_ok(&tool_execute_python, "%s", inside[i]);
 		ck_assert(!box_gives_way());
 	}
+	kit_close();
+}
+TEST_END
+
+TEST(a_session_alone_does_not_make_its_sandbox_stay_and_its_name_does)
+{
+	open_all();
+	kit_ok(&tool_execute_python, "{'code':'1','session_id':'new'}");
+	note_has("until their place is needed");
+	note_has(kit_str("sandbox"));
+	AUTO_FREE char *name = xstrdup(kit_str("sandbox"));
+	memcpy(played.session_box, kit_str("sandbox_id"), sizeof(played.session_box));
+	ck_assert(box_gives_way());
+	kit_ok(&tool_execute_python, "{'code':'1','session_id':'" SESSION "'}");
+	ck_assert(box_gives_way());
+	kit_fails(ERR_INVALID, &tool_execute_python,
+		  "{'code':'1','session_id':'" SESSION "','sandbox':'other'}");
+	ck_assert(box_gives_way());
+	kit_ok(&tool_execute_python, "{'code':'1','session_id':'" SESSION "','sandbox':'%s'}",
+	       name);
+	ck_assert(!box_gives_way());
+	/* One that is in a sandbox which was named keeps nothing that did not stay anyhow. */
+	kit_ok(&tool_execute_python, "{'code':'1','session_id':'new','sandbox':'%s'}", name);
+	ck_assert_ptr_null(strstr(kit_str("note"), "place"));
 	kit_close();
 }
 TEST_END
@@ -446,8 +471,8 @@ TEST(whatever_the_sandbox_sends_a_result_is_bounded)
 	ck_assert(kit_true("truncated"));
 	ck_assert_int_eq(kit_int("stdout_bytes"), 5000);
 	ck_assert_uint_lt(strlen(kit_str("stdout")), 3100);
-	ck_assert_uint_lt(strlen(json_text(kit.call.structured, NULL)), 60000);
-	ck_assert_uint_lt(strlen(json_text(kit.call.content, NULL)), 40000);
+	ck_assert_uint_lt(strlen(json_text(kit.call.structured, NULL)), 95000);
+	ck_assert_uint_eq(json_object_array_length(kit.call.content), 0);
 	note_has("The value was cut");
 	note_has("Output was cut");
 	note_has("left out");
@@ -620,15 +645,22 @@ static void show_things(struct python_result *result)
 	}
 }
 
-TEST(texts_come_first_then_images_in_their_order)
+static const char *display_text(size_t i)
+{
+	struct json_object *displays = json_get(kit.call.structured, "displays");
+	return json_get_str(json_object_array_get_idx(displays, i), "text");
+}
+
+TEST(displays_are_data_and_images_are_blocks_in_their_order)
 {
 	open_all();
 	played.fill = show_things;
 	kit_ok(&tool_execute_python, "{'code':'x','sandbox':'w'}");
 	ck_assert_int_eq(kit_int("images"), 2);
-	ck_assert_uint_eq(json_object_array_length(kit.call.content), 4);
-	ck_assert_str_eq(json_get_str(block("text", 0), "text"), "# first");
-	ck_assert_str_eq(json_get_str(block("text", 1), "text"), "<b>x</b>");
+	ck_assert_uint_eq(json_object_array_length(kit.call.content), 2);
+	ck_assert_str_eq(display_text(0), "# first");
+	ck_assert_str_eq(display_text(1), "<b>x</b>");
+	ck_assert_ptr_null(display_text(2));
 	ck_assert_str_eq(json_get_str(block("image", 0), "data"), "iVBORw==");
 	ck_assert_str_eq(json_get_str(block("image", 0), "mimeType"), "image/png");
 	ck_assert_str_eq(json_get_str(block("image", 1), "data"), "/9j/");
@@ -716,6 +748,8 @@ TEST(files_that_go_with_a_throw_away_sandbox_are_said_to_be_gone)
 	kit_ok(&tool_execute_python, "{'code':'x'}");
 	ck_assert(played.released == 1 && played.kept == 0);
 	ck_assert(kit_true("files_changed_partial"));
+	note_has("no more than 200 are named");
+	note_has("directly into /workspace");
 	note_has("are gone");
 	ck_assert(!kit_has("sandbox"));
 	kit_close();
@@ -756,6 +790,7 @@ int main(void)
 		a_bad_argument_leaves_nothing_behind,
 		files_of_the_own_sandbox_stay_and_others_are_copied,
 		a_sandbox_that_gives_way_stays_for_code_in_it_and_not_for_a_copy_of_its_files,
+		a_session_alone_does_not_make_its_sandbox_stay_and_its_name_does,
 		what_did_not_run_gives_its_sandbox_back,
 		output_value_and_figures_are_told,
 		whatever_the_sandbox_sends_a_result_is_bounded,
@@ -764,7 +799,7 @@ int main(void)
 		a_session_that_dies_is_said_to_be_over,
 		a_timeout_says_what_became_of_the_variables,
 		an_end_that_nobody_saw_is_an_error_with_the_output_so_far,
-		texts_come_first_then_images_in_their_order,
+		displays_are_data_and_images_are_blocks_in_their_order,
 		artifacts_are_handed_out_with_uri_and_link,
 		a_throw_away_sandbox_stays_for_what_was_handed_out,
 		files_that_go_with_a_throw_away_sandbox_are_said_to_be_gone,
