@@ -28,7 +28,7 @@ static const char *const base_env[] = {
 	"TERM=dumb",
 	"PYTHONUNBUFFERED=1",
 	/* So that scripts draw the letters that execute_python draws; see src/python/fonts.py. */
-	"MATPLOTLIBRC=" KERNEL_FONTS_INSIDE "/matplotlibrc",
+	("MATPLOTLIBRC=" KERNEL_FONTS_INSIDE "/matplotlibrc"),
 };
 
 /* Base with SHELL, the sandbox's, the call's, and four words of argv. */
