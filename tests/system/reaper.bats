@@ -8,6 +8,12 @@ load tasks
 setup_file() {
 	harness_open
 	start_service SMCP_GC_INTERVAL_SECONDS=3600
+	# The service's own first pass is not to come in between.
+	for _ in $(seq 300); do
+		grep -q 'spoolbox-reaper.* reap_pass ' "$TEST_DIR/log" && return
+		sleep 0.1
+	done
+	return 1
 }
 teardown_file() { harness_close; }
 setup() { load_state; }
