@@ -36,8 +36,10 @@ static bool check_code(const struct python_options *options, struct err *err)
 			(size_t)(nul - code));
 		return err_hint(err, "Write it as \\0 in a string of the code. Nothing was run.");
 	}
-	return text_is_utf8(code, len) ||
-	       err_set(err, ERR_INVALID, "code is not UTF-8 text; nothing was run");
+	if (text_is_utf8(code, len))
+		return true;
+	err_set(err, ERR_INVALID, "code is not UTF-8 text; nothing was run");
+	return err_hint(err, "Write other characters as escapes, e.g. \\xff in bytes.");
 }
 
 bool python_check(const struct python_options *options, struct err *err)

@@ -64,6 +64,7 @@ static int connect_to(const struct runtime_box *box, const char *name, const cha
 		}
 		if (clock_mono_ms() >= until_ms) {
 			err_set(err, ERR_BUSY, "%s does not answer; nothing was run", what);
+			err_hint(err, "Send the code again in some seconds.");
 			return -1;
 		}
 		clock_sleep_ms(RETRY_MS);
@@ -160,11 +161,13 @@ static bool send_request(int fd, struct json_object *request, const int fds[PASS
 {
 	size_t len;
 	const char *text = json_text(request, &len);
-	if (len > KERNEL_PACKET_MAX)
-		return err_set(err, ERR_TOO_LARGE,
-			       "the names of input files and the paths of a run have %zu bytes "
-			       "together; the limit is %d",
-			       len, KERNEL_PACKET_MAX);
+	if (len > KERNEL_PACKET_MAX) {
+		err_set(err, ERR_TOO_LARGE,
+			"the names of input files and the paths of a run have %zu bytes together; "
+			"the limit is %d; nothing was run",
+			len, KERNEL_PACKET_MAX);
+		return err_hint(err, "Give fewer files, or files with shorter paths.");
+	}
 	if (send_with(fd, text, len, fds, fds[PASS_SOCKET] < 0 ? PASS_SOCKET : PASS__MAX) >= 0)
 		return true;
 	switch (errno) {

@@ -72,10 +72,12 @@ static bool refuse_with_words(const struct session *session, struct err *err)
 	text_quote(&quoted, buf_str(&said), said.len, SAID_MAX);
 	if (said.len == 0)
 		buf_puts(&quoted, "nothing");
-	return err_set(err, ERR_UNAVAILABLE,
-		       "Python could not be started in this sandbox, so the code was not run. It "
-		       "said: %s",
-		       buf_str(&quoted));
+	err_set(err, ERR_UNAVAILABLE,
+		"Python could not be started in this sandbox, so the code was not run. It said: %s",
+		buf_str(&quoted));
+	return err_hint(err,
+			"See with exec (ps, df /tmp) whether the sandbox is short of something. "
+			"If it stays so, the operator should run 'spoolbox doctor'.");
 }
 
 static bool look_at_end(const struct session *session, const struct runtime_box *box,
@@ -86,11 +88,15 @@ static bool look_at_end(const struct session *session, const struct runtime_box 
 		return err_set(err, ERR_LOST,
 			       "the sandbox went down while Python was started; the code was not "
 			       "run");
-	if (status->end == RUNTIME_END_TIMEOUT || status->end == RUNTIME_END_CANCELLED)
-		return err_set(err, ERR_UNAVAILABLE,
-			       "Python in the sandbox was not ready within %d seconds; the code "
-			       "was not run",
-			       START_MS / 1000);
+	if (status->end == RUNTIME_END_TIMEOUT || status->end == RUNTIME_END_CANCELLED) {
+		err_set(err, ERR_UNAVAILABLE,
+			"Python in the sandbox was not ready within %d seconds; the code was not "
+			"run",
+			START_MS / 1000);
+		return err_hint(err,
+				"The server or the sandbox has too much to do: end what is not "
+				"needed, and try again.");
+	}
 	if (status->end != RUNTIME_END_EXIT || (status->code == 0 && !answers(box)))
 		return refuse_with_words(session, err);
 	switch (status->code) {
@@ -128,9 +134,10 @@ static bool take_lock(int lock, struct err *err)
 	*err = busy;
 	if (busy.code != ERR_BUSY)
 		return false;
-	return err_set(err, ERR_BUSY,
-		       "Python is being started in this sandbox, which takes too long; the code "
-		       "was not run");
+	err_set(err, ERR_BUSY,
+		"Python is being started in this sandbox, which takes too long; the code was not "
+		"run");
+	return err_hint(err, "Send the code again in some seconds.");
 }
 
 bool kernel_start(const struct runtime *runtime, const struct runtime_box *box,

@@ -214,6 +214,14 @@ small_enough() {
 		[ "$(awk '/VmHWM/ {print $2}' "/proc/$1/status")" -le 8192 ]
 }
 
+# sql STATEMENT: on the database of the service.
+sql() {
+	as_user python3 -c 'import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], timeout=10)
+for row in db.execute(sys.argv[2]): print(*row, sep="|")
+db.commit()' "$SPOOL/state.db" "$1"
+}
+
 # --- MCP -----------------------------------------------------------------------------------
 
 # post BODY [curl arguments...]: one POST to /mcp with the usual headers.

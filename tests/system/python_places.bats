@@ -14,8 +14,6 @@ leave() {
 	call execute_python "$(jq -cn --arg t "$1" '{code:"open(\"out.txt\", \"w\").write(\"\($t)\")"}')"
 }
 
-sql() { as_user sqlite3 -cmd ".timeout 10000" "$SPOOL/state.db" "$1"; }
-
 # As if all that nobody named had not been used for a while.
 let_it_rest() {
 	sql "UPDATE sandbox SET last_used_at = last_used_at - 61000 WHERE gives_way = 1"

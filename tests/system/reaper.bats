@@ -29,14 +29,6 @@ reap() {
 	as_user "${SETTINGS[@]}" "${settings[@]}" "$BIN/spoolbox-reaper" "$@" 2>&1
 }
 
-# sql STATEMENT: on the database of the service.
-sql() {
-	as_user python3 -c 'import sqlite3, sys
-db = sqlite3.connect(sys.argv[1], timeout=10)
-for row in db.execute(sys.argv[2]): print(*row, sep="|")
-db.commit()' "$SPOOL/state.db" "$1"
-}
-
 # hours_ago SANDBOX HOURS: as if it had been used then for the last time.
 hours_ago() {
 	sql "UPDATE sandbox SET last_used_at = last_used_at - $2 * 3600000 WHERE name = '$1' AND state = 'live'"
